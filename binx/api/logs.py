@@ -15,8 +15,7 @@ from binx.api.records import TransactionRecord, transaction_record
 from binx.api.selecting import Numbers, Texts, gtids_of, moment_of, numbers_of, position_of, texts_of
 from binx.errors import AbsentError, BinxWarning, UsageError
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import absent_positions
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog, absent_positions
 from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
@@ -43,7 +42,7 @@ class Transactions:
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         known: Catalog | None,
         selection: Selection,
         where: Condition | None = None,
@@ -263,7 +262,7 @@ class Binlogs(Transactions):
         files: the logs, each with its path, size and format.
     """
 
-    def __init__(self, chain: Sequence[FileEnds], known: Catalog | None = None) -> None:
+    def __init__(self, chain: Sequence[ChainLog], known: Catalog | None = None) -> None:
         super().__init__(chain, known, Selection())
         self.files = tuple(ends.file for ends in chain)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from binx.api.logs import Binlogs
 from binx.errors import BinxWarning, UsageError
-from binx.log.chain.chain import ends_problems, order_ends
-from binx.log.chain.ends import known_ends
+from binx.log.chain.chain import chain_problems, in_order
+from binx.log.chain.ends import known_facts
 from binx.log.chain.inputs import open_named
 from binx.rows.ddl.schema_dump import dump_of, read_dump
 from binx.source.keyring import given_keys
@@ -60,8 +60,8 @@ def open(  # noqa: A001 - it is called as binx.open
             None if key_file is None else fspath(key_file),
             _path_list(identity),
         )
-    chain = order_ends(map(known_ends, open_named([fspath(path) for path in paths], keys)))
-    for problem in ends_problems(chain):
+    chain = in_order(open_named([fspath(path) for path in paths], keys), known_facts)
+    for problem in chain_problems(chain):
         warnings.warn(problem.sentence, BinxWarning, stacklevel=2)
     return Binlogs(chain, None if dump is None else dump.known_in([ends.file for ends in chain]))
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import groupby
 
 from binx.archive.manifest import ArchivedLog
 from binx.errors import BinxError
-from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import FileEnds
+from binx.event.format import Flavour
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile
 from binx.log.scanning import Ending
+from binx.log.succession import LogFacts, ordered
 from binx.source.opening import decrypted
 from binx.storage.store import Store
 
@@ -37,73 +36,31 @@ def _index_of(store: Store, path: str, file: BinlogFile) -> IndexFile | None:
     return index
 
 
-class ManifestLog(BinlogFile):
-    """A log known only by its manifest: name, place in its chain, no events."""
-
-    def __init__(self, path: str, log: ArchivedLog) -> None:
-        # Does not read the first event as other logs do: what is needed of it is in the manifest.
-        self.log = log
-        self.listed = None
-        self.followed_by = None
-        self._path = path
-        self.format = FormatDescription(
-            binlog_version=4,
-            server_version=log.server_version,
-            create_timestamp=log.create_timestamp,
-            header_timestamp=log.header_timestamp,
-            server_id=log.server_id,
-            header_length=19,
-            post_header_lengths=b"",
-            checksum=ChecksumAlgorithm.OFF,
-            has_checksum_field=False,
-            in_use=log.in_use,
-            flavour=Flavour.MARIADB if log.flavour == Flavour.MARIADB.value else Flavour.MYSQL,
-            version=(0, 0, 0),
-            position=4,
-        )
-
-    @property
-    def path(self) -> str:
-        """The compressed log's path."""
-        return self._path
-
-    @property
-    def name(self) -> str:
-        """The name in the manifest."""
-        return self.log.name
-
-    @property
-    def size(self) -> int:
-        """The size in the manifest."""
-        return self.log.bytes
-
-    @property
-    def identity(self) -> str:
-        """The identity in the manifest."""
-        return self.log.identity
-
-
-def manifest_ends(store: Store, log: ArchivedLog) -> FileEnds:
-    """Return a log's ends from its manifest."""
-    return FileEnds(
-        file=ManifestLog(store.path(log.log.path), log),
-        previous_gtids=log.gtids_before,
-        gtid_list=log.positions_before,
-        next_file=log.next_file,
+def manifest_facts(store: Store, log: ArchivedLog) -> LogFacts:
+    """Return what a log's manifest says of its place in a chain."""
+    return LogFacts(
+        path=store.path(log.log.path),
+        name=log.name,
+        server_id=log.server_id,
+        flavour=Flavour.MARIADB if log.flavour == Flavour.MARIADB.value else Flavour.MYSQL,
+        begun=log.header_timestamp,
+        created=log.create_timestamp,
+        next_log=log.next_file,
         stopped=log.next_file is None and log.ending == Ending.CLOSED.value,
         ended=log.ended,
+        gtids_before=log.gtids_before,
     )
 
 
-def by_chain(ends: Iterable[FileEnds]) -> list[list[FileEnds]]:
+def by_chain(logs: Sequence[ChainLog]) -> list[list[ChainLog]]:
     """Group logs by chain, each in order."""
-    return [list(chain) for _, chain in groupby(order_ends(ends), key=lambda ends: ends.chain)]
+    return [[logs[index] for index in chain] for chain in ordered([log.facts for log in logs])]
 
 
-def archived_chains(store: Store, logs: Iterable[ArchivedLog]) -> list[list[ArchivedLog]]:
+def archived_chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:
     """Group archived logs by chain, each in order."""
-    chains = by_chain(manifest_ends(store, log) for log in logs)
-    return [[ends.file.log for ends in chain if isinstance(ends.file, ManifestLog)] for chain in chains]
+    facts = [manifest_facts(store, log) for log in logs]
+    return [[logs[index] for index in chain] for chain in ordered(facts)]
 
 
 def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], list[ArchivedLog]]:

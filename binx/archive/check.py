@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from itertools import pairwise
+from typing import NamedTuple
 
-from binx.archive.chains import manifest_ends, without_superseded
+from binx.archive.chains import manifest_facts, without_superseded
 from binx.archive.manifest import (
     INDEX,
     ArchivedLog,
@@ -23,17 +24,23 @@ from binx.archive.objects import check_object
 from binx.archive.sources import open_source_logs
 from binx.errors import AbsentError, BinxError, SourceError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import FileEnds
-from binx.log.chain.links import missing_gtids
 from binx.log.identifiers import gtids_of
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
+from binx.log.succession import LogFacts, list_gtids, missing_gtids, ordered
 from binx.source.names import printable, unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
 from binx.verify.report import ProblemKind
 from binx.verify.run import link_problems
+
+
+class _ChainLog(NamedTuple):
+    """A log of the archive or of the source, the GTIDs in it, and the number of its chain."""
+
+    facts: LogFacts
+    gtids: GtidSet
+    chain: int = 0
 
 
 class Finding(Enum):
@@ -190,15 +197,15 @@ def check_archive(
     for log in kept:
         for damage in log.damage:
             report.add(Finding.DAMAGED, store.path(log.log.path), damage)
-    logs_with_gtids = [(manifest_ends(store, log), log.gtids) for log in kept if not log.is_unidentified]
-    report.gtids = GtidSet(interval for _, gtids in logs_with_gtids for interval in gtids)
+    found = [_ChainLog(manifest_facts(store, log), log.gtids) for log in kept if not log.is_unidentified]
+    report.gtids = GtidSet(interval for log in found for interval in log.gtids)
     with ExitStack() as stack:
         if source is not None:
-            logs_with_gtids += _tail(source, logs, report, stack)
-        contents = {id(ends.file): gtids for ends, gtids in logs_with_gtids}
-        chain = order_ends(ends for ends, _ in logs_with_gtids)
+            found += _tail(source, logs, report, stack)
+        chains = ordered([log.facts for log in found])
+        chain = [found[at]._replace(chain=number) for number, one in enumerate(chains) for at in one]
         _check_holes(chain, report)
-        _check_links(chain, [contents[id(ends.file)] for ends in chain], report)
+        _check_links(chain, report)
     return report
 
 
@@ -263,7 +270,7 @@ def _check_unlisted(store: Store, stored: set[str], logs: Sequence[ArchivedLog],
 
 def _tail(
     source: str, logs: Sequence[ArchivedLog], report: CheckReport, stack: ExitStack
-) -> Iterator[tuple[FileEnds, GtidSet]]:
+) -> Iterator[_ChainLog]:
     """Yield the logs of the source that are not in the archive."""
     report.tail = []
     source_logs = open_source_logs(source, stack)
@@ -278,19 +285,19 @@ def _tail(
         if find_log(logs, ends.file) is None:
             gtids = gtids_of(Scan(ends.file, verify=False, on_damage=OnDamage.SALVAGE))
             report.tail.append(TailLog(ends.file.path, ends in source_logs.closed, ends.file.size, gtids))
-            yield ends, gtids
+            yield _ChainLog(ends.facts, gtids)
 
 
-def _check_holes(chain: Sequence[FileEnds], report: CheckReport) -> None:
+def _check_holes(chain: Sequence[_ChainLog], report: CheckReport) -> None:
     """Report logs of the source that are missing between archived ones."""
     tail = {log.log for log in report.tail or ()}
     archived: set[int] = set()
     holes = []
-    for ends in reversed(chain):
-        if ends.file.path not in tail:
-            archived.add(ends.chain)
-        elif ends.chain in archived:
-            holes.append(ends.file.path)
+    for log in reversed(chain):
+        if log.facts.path not in tail:
+            archived.add(log.chain)
+        elif log.chain in archived:
+            holes.append(log.facts.path)
     for path in reversed(holes):
         report.add(
             Finding.NOT_ARCHIVED,
@@ -300,23 +307,23 @@ def _check_holes(chain: Sequence[FileEnds], report: CheckReport) -> None:
         )
 
 
-def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
+def _check_links(chain: Sequence[_ChainLog], report: CheckReport) -> None:
     """Check consecutive logs of a chain against each other."""
-    for (before, content), (after, later) in pairwise(zip(chain, contents, strict=True)):
-        if before.chain != after.chain:
+    for (before, content, chain_before), (after, later, chain_after) in pairwise(chain):
+        if chain_before != chain_after:
             continue
         is_renamed = before.base != after.base
-        if is_renamed or after.file.file_number <= before.file.file_number:
+        if is_renamed or after.number <= before.number:
             what = "the logs' name changed" if is_renamed else "numbering restarted"
             report.notes.append(
-                f"{what} with {after.file.path}; whether {before.file.path} contains"
+                f"{what} with {after.path}; whether {before.path} contains"
                 " everything logged before that is unknown"
             )
             continue
-        problems = list(link_problems([before, after], [content, later]))
+        problems = list(link_problems(before, content, after, later))
         lost = any(problem.kind is not ProblemKind.NOT_CLOSED for problem in problems)
         for problem in problems:
-            if problem.kind is ProblemKind.NOT_CLOSED and not lost and _has_list(before) and _has_list(after):
+            if problem.kind is ProblemKind.NOT_CLOSED and not lost and list_gtids(before, after):
                 report.notes.append(
                     f"{problem.path}: no ROTATE or STOP at its end because its server crashed; the next"
                     " log shows that no transaction is missing"
@@ -325,10 +332,10 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
             report.problems.append(
                 CheckProblem(problem.kind.value, problem.path, problem.message, problem.gtid)
             )
-    _check_overlaps(chain, contents, report)
+    _check_overlaps(chain, report)
     report.missing = missing_gtids(
-        GtidSet(interval for gtids in contents for interval in gtids),
-        [ends.previous_gtids for ends in chain],
+        GtidSet(interval for log in chain for interval in log.gtids),
+        [log.facts.previous_gtids for log in chain],
     )
     if report.missing:
         report.notes.append(
@@ -338,26 +345,21 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
         )
 
 
-def _has_list(ends: FileEnds) -> bool:
-    """Whether a log lists the GTIDs before it."""
-    return ends.previous_gtids is not None or ends.gtid_list is not None
-
-
-def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
+def _check_overlaps(chain: Sequence[_ChainLog], report: CheckReport) -> None:
     """Report GTIDs in several logs: a problem within a server, normal between a source and its replica."""
     chain_gtids: dict[int, GtidSet] = {}
-    for ends, gtids in zip(chain, contents, strict=True):
-        earlier = chain_gtids.get(ends.chain, GtidSet())
+    for facts, gtids, number in chain:
+        earlier = chain_gtids.get(number, GtidSet())
         repeated = earlier & gtids
         if repeated:
             report.add(
                 Finding.OVERLAP,
-                ends.file.path,
+                facts.path,
                 f"expected each GTID in only one log of a server, found {repeated.count:,} that another"
                 " log has too",
                 str(repeated),
             )
-        chain_gtids[ends.chain] = earlier | gtids
+        chain_gtids[number] = earlier | gtids
     shared, seen = GtidSet(), GtidSet()
     for gtids in chain_gtids.values():
         shared |= seen & gtids

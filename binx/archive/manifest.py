@@ -10,7 +10,6 @@ from typing import Any
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.event.mariadb import MariadbGtidPosition
 from binx.log.file import BinlogFile
 from binx.log.index.file import log_checksums
 from binx.log.index.lookup import SUFFIX as INDEX_SUFFIX
@@ -117,16 +116,9 @@ class ArchivedLog:
 
     @property
     def gtids_before(self) -> GtidSet | None:
-        """MySQL's PREVIOUS_GTIDS; None if the log has none."""
-        return None if self.previous_gtids is None else GtidSet.parse(self.previous_gtids)
-
-    @property
-    def positions_before(self) -> tuple[MariadbGtidPosition, ...] | None:
-        """MariaDB's GTID_LIST; None if the log has none."""
-        if self.gtid_list is None:
-            return None
-        entries = [entry for entry in self.gtid_list.split(",") if entry]
-        return tuple(MariadbGtidPosition(*map(int, entry.split("-"))) for entry in entries)
+        """The GTIDs that it lists as logged before it, of MariaDB the last of each source; None for none."""
+        text = self.gtid_list if self.previous_gtids is None else self.previous_gtids
+        return None if text is None else GtidSet.parse(text)
 
     @property
     def is_unidentified(self) -> bool:
@@ -205,7 +197,7 @@ def _check(log: ArchivedLog) -> None:
     kinds = sorted(stored.kind for stored in log.objects)
     if kinds != ([LOG] if log.damage else [INDEX, LOG]):
         raise ValueError(f"objects of these kinds are listed: {', '.join(kinds)}")
-    _ = log.gtids, log.gtids_before, log.positions_before
+    _ = log.gtids, log.gtids_before
 
 
 def stem(name: str, identity: str, sha256: str) -> str:

@@ -18,9 +18,9 @@ from binx.archive.report import LogReport, State
 from binx.archive.sources import SourceLogs
 from binx.errors import BinxError, DamagedError, OutputError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.selection.moments import MICROSECONDS
-from binx.source.names import number_of
+from binx.source.names import base_of, number_of
 from binx.source.remote import is_uri
 from binx.storage.hashing import digest_of
 from binx.storage.output import synchronize
@@ -31,14 +31,14 @@ _DAY = 24 * 60 * 60
 
 def prunable(
     logs: SourceLogs, archived: Sequence[ArchivedLog], days: int, is_allowed: Callable[[ArchivedLog], bool]
-) -> list[tuple[FileEnds, ArchivedLog]]:
+) -> list[tuple[ChainLog, ArchivedLog]]:
     """Return each server's oldest logs that may be removed once they are verified in the archive.
 
     None is removed after a log that must stay, so that the source gets no gaps; nor is the newest one.
     Damaged logs, even if kept in the archive, and logs that cannot be opened must stay.
     """
     newest_time = time() - days * _DAY
-    chosen: list[tuple[FileEnds, ArchivedLog]] = []
+    chosen: list[tuple[ChainLog, ArchivedLog]] = []
     for chain in by_chain((*logs.closed, *logs.open)):
         for ends in chain[:-1]:
             if any(log.is_within(chain[0].file.name, ends.file.name) for log in logs.unreadable):
@@ -52,7 +52,7 @@ def prunable(
     return chosen
 
 
-def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
+def prove(store: Store, ends: ChainLog, log: ArchivedLog) -> None:
     """Verify that the archive holds a log: its manifest, every object's hash, and the log's own hash."""
     name = manifest_name(log.stem)
     if read_manifest(store, name) != log:
@@ -66,7 +66,7 @@ def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
         )
 
 
-def remove(ends: FileEnds) -> None:
+def remove(ends: ChainLog) -> None:
     """Remove a log after verification."""
     path = Path(ends.file.path)
     try:
@@ -78,14 +78,14 @@ def remove(ends: FileEnds) -> None:
         synchronize([path.parent])
 
 
-def purge_statement(logs: SourceLogs, last: FileEnds) -> str | None:
+def purge_statement(logs: SourceLogs, last: ChainLog) -> str | None:
     """Return the statement that purges a server's logs up to and including one of them.
 
     None if the next log has another base name than the newest: the server no longer knows it.
     """
     chain = next(chain for chain in by_chain((*logs.closed, *logs.open)) if last in chain)
     following = chain[chain.index(last) + 1]
-    if following.base != chain[-1].base:
+    if following.facts.base != chain[-1].facts.base:
         return None
     next_name = following.file.name
     between = [log.name for log in logs.unreadable if log.is_within(last.file.name, next_name)]
@@ -154,8 +154,8 @@ def _prove(store: Store, old: Sequence[ArchivedLog], kept: ArchivedLog) -> None:
     if kept.previous_gtids is None:
         return
     # A server lists only what its logs of the same base name have.
-    base = kept.name.rpartition(".")[0]
-    namesakes = [log.gtids for log in old if log.name.rpartition(".")[0] == base]
+    base = base_of(kept.name)
+    namesakes = [log.gtids for log in old if base_of(log.name) == base]
     unknown = GtidSet().union(*namesakes) - GtidSet.parse(kept.previous_gtids)
     if unknown:
         raise DamagedError(

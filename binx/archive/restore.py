@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from binx.archive.chains import archived_chains, manifest_ends, open_archived, without_superseded
+from binx.archive.chains import archived_chains, manifest_facts, open_archived, without_superseded
 from binx.archive.manifest import ArchivedLog, read_manifests
 from binx.archive.objects import check_object
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import ends_problems, order_ends
-from binx.log.chain.ends import known_ends
+from binx.log.chain.chain import in_order
+from binx.log.chain.ends import known_facts
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.log.selection.selection import Selection
+from binx.log.succession import problems_between
 from binx.slices.extract import ExtractReport, extract
 from binx.source import READ_BYTES
 from binx.source.names import number_of
@@ -112,7 +114,7 @@ def restore_span(
     for log in chosen:
         check_object(store, log.log)
     with ExitStack() as stack:
-        chain = order_ends([known_ends(open_archived(store, log, stack)) for log in chosen])
+        chain = in_order([open_archived(store, log, stack) for log in chosen], known_facts)
         report = extract(chain, selection, output)
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
@@ -143,13 +145,14 @@ def _edges(chain: Sequence[ArchivedLog], selection: Selection) -> Iterator[str]:
 def _holes(store: Store, chain: Sequence[ArchivedLog], selection: Selection) -> Iterator[str]:
     """Yield sentences on missing logs in a chain that may belong to a span of time."""
     for before, after in pairwise(chain):
-        ends = [manifest_ends(store, log) for log in (before, after)]
-        if ends[0].base != ends[1].base or ends[1].file.file_number <= ends[0].file.file_number:
+        earlier, later = manifest_facts(store, before), manifest_facts(store, after)
+        if earlier.base != later.base or later.number <= earlier.number:
             continue  # The name changed, or the numbering restarted.
         is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
         is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
-        contents = [before.gtids, after.gtids]
-        for problem in () if is_over or is_to_come else ends_problems(ends, contents):
+        if is_over or is_to_come:
+            continue
+        for problem in problems_between(earlier, later, partial(GtidSet, before.gtids)):
             if problem.lacks_transactions():
                 yield f"{after.stem}: {problem.message}; what is missing between is not restored"
 

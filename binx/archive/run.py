@@ -31,7 +31,7 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, RefusedError, UsageError
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.log.scanning import OnDamage
@@ -151,7 +151,7 @@ class ArchiveRun:
             return keep_unreadable(source, sha256, log.error, storage)
 
     def _archive(
-        self, ends: FileEnds, storage: Storage, progress: Callable[[int], None]
+        self, ends: ChainLog, storage: Storage, progress: Callable[[int], None]
     ) -> ArchivedLog | State:
         if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
             raise RefusedError(
@@ -254,7 +254,7 @@ class ArchiveContent:
     errors: list[BinxError]
     unread: int
 
-    def lost_for_good(self, pending: Sequence[FileEnds]) -> list[ArchivedLog]:
+    def lost_for_good(self, pending: Sequence[ChainLog]) -> list[ArchivedLog]:
         """Return the logs that lack an object and are neither archived again nor pending."""
         pending_logs = [find_log(self.lost, ends.file) for ends in pending] if self.lost else []
         stems = {log.stem for log in (*self.logs, *pending_logs) if log is not None}

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, TruncatedError
 from binx.event.format import MAGIC_SIZE, Magic
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.chain import ChainLog, in_order
+from binx.log.chain.ends import known_facts
 from binx.log.chain.inputs import named_logs
 from binx.log.chain.places import INDEX_SUFFIX, is_index
-from binx.source.names import log_name, number_of
+from binx.log.file import BinlogFile
+from binx.source.names import base_of, log_name, number_of
 
 _YOUNGEST = 1024
 """A smaller log that cannot be read has only just been created by its server."""
@@ -44,7 +45,7 @@ class UnreadableLog:
 
     def is_within(self, first: str, last: str) -> bool:
         """Whether its name is between those of two logs, or equal to one."""
-        bases = {name.rpartition(".")[0] for name in (self.name, first, last)}
+        bases = {base_of(name) for name in (self.name, first, last)}
         return len(bases) == 1 and number_of(first) <= number_of(self.name) <= number_of(last)
 
 
@@ -57,8 +58,8 @@ class SourceLogs:
         index: the server's index, if there is one.
     """
 
-    closed: tuple[FileEnds, ...]
-    open: tuple[FileEnds, ...]
+    closed: tuple[ChainLog, ...]
+    open: tuple[ChainLog, ...]
     unreadable: tuple[UnreadableLog, ...]
     index: Path | None
 
@@ -76,17 +77,17 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     next log: such a log is closed once there is a second later one.
     """
     logs = named_logs([source])
-    opened: list[FileEnds] = []
+    opened: list[BinlogFile] = []
     errors: dict[str, BinxError] = {}
     for log in logs:
         try:
-            opened.append(known_ends(stack.enter_context(log.open())))
+            opened.append(stack.enter_context(log.open()))
         except BinxError as error:
             if not (log is logs[-1] and _is_just_begun(log.path, error)):
                 errors[log.path] = error.at(path=log.path)
-    ordered = order_ends(opened)
-    closed: list[FileEnds] = []
-    being_written: list[FileEnds] = []
+    ordered = in_order(opened, known_facts)
+    closed: list[ChainLog] = []
+    being_written: list[ChainLog] = []
     later: Counter[int] = Counter()
     for ends in reversed(ordered):
         (closed if _is_closed(ends, later[ends.chain]) else being_written).append(ends)
@@ -108,19 +109,17 @@ def server_index(source: str) -> Path | None:
     return path if source.endswith(INDEX_SUFFIX) and is_index(source) else None
 
 
-def _is_closed(ends: FileEnds, later: int) -> bool:
+def _is_closed(ends: ChainLog, later: int) -> bool:
     """Return whether nobody is writing a log that this many logs of its server follow."""
-    ended = ends.next_file is not None or ends.stopped
+    ended = ends.facts.next_log is not None or ends.facts.stopped
     if not ends.file.format.in_use:
         return ended or later > 0
     return later > (1 if ended else 0)
 
 
-def _has_later(path: str, logs: Sequence[FileEnds]) -> bool:
-    base, _, _ = (name := log_name(Path(path).name)).rpartition(".")
-    return any(
-        ends.file.name.rpartition(".")[0] == base and ends.file.file_number > number_of(name) for ends in logs
-    )
+def _has_later(path: str, logs: Sequence[ChainLog]) -> bool:
+    name = log_name(Path(path).name)
+    return any(ends.facts.base == base_of(name) and ends.facts.number > number_of(name) for ends in logs)
 
 
 def _is_just_begun(path: str, error: BinxError) -> bool:

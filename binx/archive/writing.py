@@ -19,8 +19,9 @@ from binx.archive.manifest import (
 )
 from binx.archive.objects import ObjectWriter, Storage
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
+from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, log_checksums
 from binx.log.index.writer import write_index_to
@@ -69,7 +70,7 @@ class DamagedLogError(DamagedError):
 
 
 def archive_log(
-    ends: FileEnds,
+    ends: ChainLog,
     storage: Storage,
     progress: Callable[[int], None] = lambda position: None,
     *,
@@ -110,15 +111,15 @@ def archive_log(
     return archived
 
 
-def _lost_gtids(ends: FileEnds, content: GtidSet) -> Iterator[Problem]:
+def _lost_gtids(ends: ChainLog, content: GtidSet) -> Iterator[Problem]:
     """Yield the problem that the next log lists GTIDs before it that neither this log nor its list has."""
-    if ends.file.followed_by is None:
+    after = ends.file.successor
+    if after is None:
         return
-    after = known_ends(ends.file.followed_by)._replace(chain=ends.chain)
-    for problem in link_problems([ends, after], [content, GtidSet()]):
+    for problem in link_problems(ends.facts, content, after, GtidSet()):
         if problem.kind is ProblemKind.LOST_GTIDS:
             message = (
-                f"{after.file.name} lists {problem.gtid} as logged before it, which it lacks: it was copied"
+                f"{after.name} lists {problem.gtid} as logged before it, which it lacks: it was copied"
                 " before it was complete, or its server crashed"
             )
             yield problem._replace(message=message)
@@ -146,7 +147,7 @@ def keep_unreadable(source: Source, sha256: str, error: BinxError, storage: Stor
     return _commit(storage, archived)
 
 
-def damage_of_open(ends: FileEnds) -> DamagedLogError | None:
+def damage_of_open(ends: ChainLog) -> DamagedLogError | None:
     """Return the damage of a log that may still be written; an incomplete end is none."""
     check = ContentCheck(ends, checksums=True)
     check.run(lambda position: None)
@@ -235,7 +236,7 @@ def _compare(store: Store, stored: StoredObject) -> None:
 
 
 def _archived_log(
-    ends: FileEnds,
+    ends: ChainLog,
     report: FileReport,
     problems: Sequence[Problem],
     sha256: str,
@@ -243,7 +244,7 @@ def _archived_log(
     index: StoredObject | None,
     times: list[int],
 ) -> ArchivedLog:
-    file, description = ends.file, ends.file.format
+    file, description, before = ends.file, ends.file.format, ends.facts.gtids_before
     head, tail_bytes, tail = log_checksums(file)
     return ArchivedLog(
         name=file.name,
@@ -263,10 +264,10 @@ def _archived_log(
         in_use=description.in_use,
         ending=report.ending,
         unfinished_bytes=report.unfinished_bytes,
-        next_file=ends.next_file,
-        ended=ends.ended,
+        next_file=ends.facts.next_log,
+        ended=ends.facts.ended,
         previous_gtids=report.previous_gtids,
-        gtid_list=None if ends.gtid_list is None else ",".join(map(str, ends.gtid_list)),
+        gtid_list=None if before is None or description.flavour is Flavour.MYSQL else str(before),
         gtid_set=report.gtid_set,
         transactions=report.transactions,
         first_commit=min(times, default=None),

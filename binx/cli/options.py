@@ -15,17 +15,18 @@ from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
 from binx.errors import BinxError, ExitCode, UsageError
-from binx.log.chain.chain import ChainProblem, absent_positions, ends_problems
+from binx.log.chain.chain import absent_positions, chain_problems
 from binx.log.chain.inputs import copy_note, open_chain
 from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import parse_zone
 from binx.log.selection.selection import Selection
+from binx.log.succession import ChainProblem
 
 if TYPE_CHECKING:
     from binx.event.gtid.sets import GtidSet
-    from binx.log.chain.ends import FileEnds
+    from binx.log.chain.chain import ChainLog
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.ddl.schema_dump import SchemaDump
 
@@ -170,7 +171,7 @@ class Logs:
         warns: bool = True,
         watched: bool = True,
         paths: Sequence[str] | None = None,
-    ) -> Iterator[tuple[list[FileEnds], ProgressBar]]:
+    ) -> Iterator[tuple[list[ChainLog], ProgressBar]]:
         """Open the logs as a chain, with a progress bar while they are read.
 
         Args:
@@ -201,7 +202,7 @@ class Logs:
             self.notes([copy_note(file, path) for path in file.copies])
 
     def check_links(
-        self, chain: Sequence[FileEnds], selection: Selection, *, warns: bool = True
+        self, chain: Sequence[ChainLog], selection: Selection, *, warns: bool = True
     ) -> list[ChainProblem]:
         """Return the problems between logs, warn of them, and note whether transactions are missing."""
         for sentence in absent_positions(chain, selection.start, selection.stop):
@@ -209,7 +210,7 @@ class Logs:
             say_warning(sentence)
         # Requested GTIDs that are missing are reported separately.
         by_gtid = selection.gtids is not None
-        problems = [] if by_gtid and warns else ends_problems(chain)
+        problems = [] if by_gtid and warns else chain_problems(chain)
         for problem in problems:
             self.lacks_log |= not by_gtid and problem.lacks_transactions(selection.since, selection.until)
             if warns and (problem.lacks_transactions() or not self.quiet):
@@ -225,7 +226,7 @@ class Logs:
         """Print how the times of a selection were interpreted, and what is unclear about a dump."""
         self.notes([*filter(None, [selection.times_text]), *(self._dump.unclear if self._dump else ())])
 
-    def known_tables(self, chain: Sequence[FileEnds]) -> Catalog | None:
+    def known_tables(self, chain: Sequence[ChainLog]) -> Catalog | None:
         """Return the tables that the dump defines for these logs."""
         return None if self._dump is None else self._dump.known_in([ends.file for ends in chain])
 

@@ -21,7 +21,7 @@ from binx.compare.side import ShownChange, Side, SideReading
 from binx.errors import RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource, UuidSource
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
@@ -111,8 +111,8 @@ class LogDiff:
 
 
 def diff_logs(
-    left: Sequence[FileEnds],
-    right: Sequence[FileEnds],
+    left: Sequence[ChainLog],
+    right: Sequence[ChainLog],
     selection: Selection,
     *,
     contents: bool = True,

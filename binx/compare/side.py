@@ -11,11 +11,11 @@ from binx.compare.contents import Digests, GtidKeys, StoredValues, digested, sta
 from binx.compare.effects import ROWS_KEPT, Effect, statement_form
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
-from binx.log.chain.ends import FileEnds
-from binx.log.chain.links import reached_before
+from binx.log.chain.chain import ChainLog
 from binx.log.identifiers import marked_gtids
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
+from binx.log.succession import reached_before
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import TAKE, ChangeDecoder
 from binx.rows.statements import Statement
@@ -98,7 +98,7 @@ class SideReading:
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         selection: Selection,
         catalog: Catalog,
         unreadable: set[tuple[str, str]],
@@ -243,7 +243,7 @@ class SideReading:
     def _side(self, collected: _SideGtids, search: Search) -> Side:
         before = self._purged
         if self._chain:
-            before |= reached_before(self._chain[0]) or GtidSet()
+            before |= reached_before(self._chain[0].facts) or GtidSet()
         return Side(
             files=len(self._chain),
             gtids=collected.gtids,

@@ -19,17 +19,15 @@ from binx.dataset.dataset import escape_name
 from binx.dataset.personal.rules import PersonalData
 from binx.dataset.personal.statements import sealed_record, unsealed_catalog
 from binx.errors import OutputError
+from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.ends import known_facts
 from binx.log.file import BinlogFile
+from binx.log.succession import LogFacts, differences, follows, follows_at_once, lost_gtids
 from binx.rows.ddl.catalog import Catalog
-from binx.source.names import is_named_next
+from binx.source.names import next_name, number_of
 from binx.storage.store import MANIFESTS, Store, open_store
 
-_TOLERANCE = 1
-"""Largest difference in seconds between a ROTATE and the next log's beginning; servers stamp both alike."""
-
-_NUMBER_DIGITS = 6
 _LEVEL = 6
 
 
@@ -65,16 +63,16 @@ def behind_record(
 
     The record is named by its content, so logs that change no table share it.
     """
-    ends = known_ends(file)
+    facts = known_facts(file)
     tables = None
     if len(catalog) or catalog.databases:
         record = sealed_record(catalog, rules)
         packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
         tables = _path_of(record), packer.compress(record) + packer.flush()
     return {
-        "next": ends.next_file,
-        "ended": ends.ended,
-        "gtids_before": _gtids_before(ends),
+        "next": facts.next_log,
+        "ended": facts.ended,
+        "gtids_before": None if facts.gtids_before is None else str(facts.gtids_before),
         "epoch": state.epoch,
         "seqno": state.seqno,
         "tables": None if tables is None else tables[0],
@@ -108,18 +106,17 @@ def find_continuation(store: Store, file: BinlogFile, rules: PersonalData | None
         SourceError: the data set cannot be read.
         UsageError: ENUM or SET members in the record are sealed with another key.
     """
-    name = _name_before(file)
-    if name is None:
+    if number_of(file.name) < 2:
         return None
-    ends = known_ends(file)
-    prefix = f"{escape_name(name)}."
+    facts = known_facts(file)
+    prefix = f"{escape_name(next_name(file.name, -1))}."
     for is_same_id in (True, False):
         for manifest_name in store.names(MANIFESTS):
             if not (manifest_name.startswith(prefix) and manifest_name.endswith(".json")):
                 continue
             path = f"{MANIFESTS}/{manifest_name}"
             try:
-                beginning = _end_state(store, _read(store, path), ends, rules, is_same_id=is_same_id)
+                beginning = _end_state(store, _read(store, path), facts, rules, is_same_id=is_same_id)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
                 raise OutputError(
                     f"its record of the previous log cannot be read: {error}; delete it and export its"
@@ -131,14 +128,6 @@ def find_continuation(store: Store, file: BinlogFile, rules: PersonalData | None
     return None
 
 
-def _name_before(file: BinlogFile) -> str | None:
-    """Return the name of the previous log; None for the first log or a name without number."""
-    base, dot, number = file.name.rpartition(".")
-    if not dot or not number.isdecimal() or int(number) < 2:
-        return None
-    return f"{base}.{int(number) - 1:0{_NUMBER_DIGITS}d}"
-
-
 def _read(store: Store, path: str) -> dict[str, Any]:
     text = store.read(path)
     document: dict[str, Any] = {} if text is None else json.loads(text)
@@ -146,16 +135,17 @@ def _read(store: Store, path: str) -> dict[str, Any]:
 
 
 def _end_state(
-    store: Store, manifest: dict[str, Any], ends: FileEnds, rules: PersonalData | None, *, is_same_id: bool
+    store: Store, manifest: dict[str, Any], after: LogFacts, rules: PersonalData | None, *, is_same_id: bool
 ) -> Beginning | None:
-    """Return a manifest's end state, if the log with these ends follows directly."""
+    """Return a manifest's end state, if the server wrote a log directly after its own."""
     end, source = manifest.get("behind"), manifest.get("source")
-    if end is None or source is None or not _follows(manifest, source, end, ends):
+    if end is None or source is None:
         return None
+    before = _manifest_facts(source, end)
     # The server id may change between two logs; then GTIDs must prove that they belong to one chain.
-    if (source["server_id"] == ends.file.format.server_id) is not is_same_id:
+    if (before.server_id == after.server_id) is not is_same_id or not (is_same_id or after.gtids_before):
         return None
-    if not is_same_id and not _gtids_before(ends):
+    if not _is_next(manifest, before, after):
         return None
     catalog = Catalog()
     if end["tables"] is not None:
@@ -170,50 +160,42 @@ def _end_state(
     return Beginning(catalog, state, str(source["name"]))
 
 
-def _follows(manifest: dict[str, Any], source: dict[str, Any], end: dict[str, Any], ends: FileEnds) -> bool:
-    """Whether the server wrote a log directly after another one."""
-    description = ends.file.format
-    if source["flavour"] != description.flavour.value:
+def _manifest_facts(source: dict[str, Any], end: dict[str, Any]) -> LogFacts:
+    """Return what a manifest says of its log's place."""
+    listed = end["gtids_before"]
+    return LogFacts(
+        path=source["name"],
+        name=source["name"],
+        server_id=source["server_id"],
+        flavour=Flavour(source["flavour"]),
+        begun=source["header_timestamp"],
+        created=source["create_timestamp"],
+        next_log=end["next"],
+        stopped=end["next"] is None and end["ended"] is not None,
+        ended=end["ended"],
+        gtids_before=None if listed is None else GtidSet.parse(listed),
+    )
+
+
+def _is_next(manifest: dict[str, Any], before: LogFacts, after: LogFacts) -> bool:
+    """Return whether the server wrote a log directly after that of a manifest."""
+    if before.flavour is not after.flavour or not follows(before, after):
         return False
-    if end["ended"] is None:
+    content = None if _is_selected(manifest) else GtidSet.parse(manifest["gtid_set"])
+    if before.ended is None:
         # The server crashed or is still writing the log: only GTIDs prove that the export covered all of it.
-        follows = description.at_startup and bool(manifest["gtid_set"]) and ends.previous_gtids is not None
-        follows = follows and not _is_selected(manifest)
-    elif end["next"] is None:
-        # The server was shut down: the next log begins at its next start, at any later time.
-        follows = description.at_startup and ends.begun >= end["ended"] - _TOLERANCE
-    else:
-        name = ends.file.name
-        follows = is_named_next(end["next"], _name_before(ends.file) or "", name)
-        follows = follows and (not end["ended"] or abs(ends.begun - end["ended"]) <= _TOLERANCE)
-    return follows and _gtids_follow(manifest, end["gtids_before"], ends)
-
-
-def _gtids_follow(manifest: dict[str, Any], before: str | None, ends: FileEnds) -> bool:
-    """Whether the GTIDs before a log are those before the other log plus those in it."""
-    now = _gtids_before(ends)
-    if before is None or now is None:
-        return before == now
-    if ends.previous_gtids is None:
-        last = dict(entry.rsplit("-", 1) for entry in now.split(",") if entry)
-        return all(
-            int(last.get(origin, -1)) >= int(number)
-            for origin, number in (entry.rsplit("-", 1) for entry in before.split(",") if entry)
-        )
-    known = GtidSet.parse(before)
-    if _is_selected(manifest):
-        return known.issubset(ends.previous_gtids)
-    return (known | GtidSet.parse(manifest["gtid_set"])) == ends.previous_gtids
+        if not (after.created and content) or after.previous_gtids is None:
+            return False
+    elif not follows_at_once(before, after):
+        return False
+    if before.gtids_before is None or after.gtids_before is None:
+        return before.gtids_before is after.gtids_before
+    if content is None:
+        return not lost_gtids(before, after)
+    return not any(differences(before, content, after))
 
 
 def _is_selected(manifest: dict[str, Any]) -> bool:
     """Whether only a selection of the log's transactions was exported."""
     request = manifest["request"]
     return bool(request["selection"]) or request.get("where") is not None
-
-
-def _gtids_before(ends: FileEnds) -> str | None:
-    """The GTIDs before a log, from its PREVIOUS_GTIDS or GTID_LIST event; None without either."""
-    if ends.previous_gtids is not None:
-        return str(ends.previous_gtids)
-    return None if ends.gtid_list is None else ",".join(map(str, ends.gtid_list))

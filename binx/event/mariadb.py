@@ -10,6 +10,7 @@ from enum import IntFlag
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
+from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.event.header import EventHeader
 from binx.event.reader import body_reader
@@ -102,6 +103,15 @@ class MariadbGtidList(NamedTuple):
 
     positions: tuple[MariadbGtidPosition, ...]
     flags: int
+
+    @property
+    def gtids(self) -> GtidSet:
+        """The entries as a set; a number of 0 stands for no transaction."""
+        return GtidSet(
+            (DomainSource(one.domain, one.server_id), one.sequence, one.sequence)
+            for one in self.positions
+            if one.sequence
+        )
 
 
 class BinlogCheckpoint(NamedTuple):

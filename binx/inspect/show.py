@@ -14,7 +14,7 @@ from binx.event.format import Flavour, FormatDescription
 from binx.event.table_map import parse_map_body
 from binx.inspect.event_fields import event_fields
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.events import RawEvent
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
@@ -91,7 +91,7 @@ class Showing:
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         selection: Selection,
         *,
         catalog: Catalog | None = None,

@@ -20,7 +20,7 @@ from binx.inspect.followed_keys import FollowedKeys
 from binx.inspect.show import document
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import format_time
@@ -110,7 +110,7 @@ class RowLife:
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         selection: Selection,
         *,
         key: Sequence[str] = (),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from binx.errors import BinxError, DamagedError, EncryptedError, NotABinlogError, UnsupportedError
 from binx.event.format import (
@@ -22,6 +22,7 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, par
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.scanning import Ending, Resumption, Totals
+from binx.log.succession import Listed, LogFacts
 from binx.source import READ_BYTES, PlainFile, Source, open_source
 from binx.source.base import BorrowedHead
 from binx.source.names import number_of
@@ -33,13 +34,6 @@ FORMAT_FROM = "BINX_FORMAT_FROM"
 """Environment variable: a log whose first event replaces a damaged one."""
 
 _TYPE_OFFSET = 4
-
-
-class Listed(NamedTuple):
-    """A position in a server's index."""
-
-    index_path: str
-    place: int
 
 
 class BinlogFile:
@@ -60,8 +54,8 @@ class BinlogFile:
         """Its entry in a server's index, if it was named by one."""
         self.copies: list[str] = []
         """Logs that are left out, as they are copies of this one or of its beginning."""
-        self.followed_by: BinlogFile | None = None
-        """The next log of its chain, if they were ordered together."""
+        self.successor: LogFacts | None = None
+        """What the next log of its chain says of itself, if they were ordered together."""
         self.head_error: BinxError | None = None
         """The error of the first event, if that of another log replaces it."""
         self.find_index: Callable[[], StoredScan | None] | None = None

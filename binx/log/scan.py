@@ -13,8 +13,7 @@ from binx.event.rows import plain_rows_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
-from binx.log.chain.ends import known_ends
-from binx.log.chain.links import listed_before
+from binx.log.chain.ends import known_facts
 from binx.log.damage import Damage, Salvage
 from binx.log.events import stored_payload, sums
 from binx.log.file import BinlogFile, TransactionScan
@@ -322,7 +321,7 @@ class Scan:
         if self._salvage is not None:
             self._salvage.close(file.size)
             if self.damage:
-                self._salvage.name_lost(listed_before(known_ends(file)) or GtidSet())
+                self._salvage.name_lost(known_facts(file).gtids_before or GtidSet())
         if self.damage and self.damage[-1].end == file.size:
             self.ending = Ending.DAMAGED
             return

@@ -15,10 +15,10 @@ from binx.event.format import FormatDescription
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
-from binx.log.chain.ends import known_ends
-from binx.log.chain.links import ends_follow, gtid_differences
+from binx.log.chain.ends import known_facts
 from binx.log.damage import EventSearch
 from binx.log.file import BinlogFile
+from binx.log.succession import differences, follows, list_gtids
 from binx.source import READ_BYTES
 
 _SIZE_BITS = 0xFFFFFFFF
@@ -125,25 +125,21 @@ class Tail:
 
     def _check_later_log(self) -> None:
         """Check that the next log of the chain lists no transaction that is missing from the whole ones."""
-        if self._file.followed_by is None or not self._file.format.in_use:
+        before, after = known_facts(self._file), self._file.successor
+        if after is None or not self._file.format.in_use:
             return
-        after = known_ends(self._file.followed_by)
-        before = known_ends(self._file)
         unread = f"the {self._file.size - self._start:,} bytes after the last whole transaction"
-        differences = (
-            gtid_differences(before, self._whole_gtids(), after) if ends_follow(before, after) else None
-        )
-        if differences is None or not (after.previous_gtids or after.gtid_list) or self._is_anonymous():
+        is_told = follows(before, after) and list_gtids(before, after) and after.gtids_before
+        if not is_told or self._is_anonymous():
             raise TruncatedError(
-                f"{unread} cannot be read, although {after.file.name} follows, so that nobody writes them any"
+                f"{unread} cannot be read, although {after.name} follows, so that nobody writes them any"
                 " more: the server crashed, or the file was cut or copied too early",
                 offset=self._start,
             )
-        lost, _ = differences
+        lost, _ = differences(before, self._whole_gtids(), after)
         if lost:
             raise TruncatedError(
-                f"{unread} cannot be read, and hold {lost}, which {after.file.name} lists as logged"
-                " before it",
+                f"{unread} cannot be read, and hold {lost}, which {after.name} lists as logged before it",
                 offset=self._start,
             )
 

@@ -8,14 +8,14 @@ from binx.errors import BinxError, DamagedError, RefusedError
 from binx.event.format import CHECKSUM_SIZE, Flavour, FormatDescription
 from binx.event.gtid.previous import parse_previous_gtids
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import DomainSource, GtidSource
+from binx.event.gtid.sources import GtidSource
 from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
 from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
-from binx.log.chain.links import unlisted_gtids
 from binx.log.identifiers import marked_gtids
+from binx.log.succession import gtid_differences
 
 LARGE_BYTES = 1 << 20
 """A larger event is not kept whole in memory."""
@@ -172,12 +172,7 @@ class LogChecks:
         if header.type == EventType.PREVIOUS_GTIDS:
             self.listed = parse_previous_gtids(body, header, self.description).gtids
             return
-        gtids = parse_mariadb_gtid_list(body, header, self.description).positions
-        self.listed = GtidSet(
-            (DomainSource(gtid.domain, gtid.server_id), gtid.sequence, gtid.sequence)
-            for gtid in gtids
-            if gtid.sequence
-        )
+        self.listed = parse_mariadb_gtid_list(body, header, self.description).gtids
 
     def gtids(self) -> GtidSet:
         """The GTIDs of the checked transactions; only MariaDB's numbers can be set back and come again."""
@@ -189,9 +184,16 @@ class LogChecks:
         self._intervals = list(gtids)
         return gtids
 
-    def follow(self, before: GtidSet) -> None:
-        """Raise RefusedError if the log does not list all GTIDs that were pulled before it."""
-        missing = GtidSet() if self.listed is None else unlisted_gtids(before, self.listed)
+    def follow(self, before: GtidSet, content: GtidSet) -> None:
+        """Raise RefusedError if the log does not list all GTIDs that were pulled before it.
+
+        Args:
+            before: the list of the log before it.
+            content: the GTIDs in that log.
+        """
+        if self.listed is None:
+            return
+        _, missing = gtid_differences(before, content, self.listed)
         if missing:
             raise RefusedError(
                 f"expected a log after all that was pulled, found one whose list lacks {missing}; the server"

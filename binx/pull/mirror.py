@@ -46,8 +46,9 @@ class Tail(NamedTuple):
         format_event: the bytes of its first event.
         start: where its last whole transaction begins; without one, the offset after its first event.
         end: offset after its last whole transaction or event between transactions.
-        gtids: those of all transactions up to there, including the previous logs.
-        is_linked: whether the log lists the GTIDs before it; else they are those of the previous log.
+        listed: the GTIDs before it, of MariaDB the last of each source, as it lists them.
+        content: those in it. If it does not list the GTIDs before it yet, both are those of the log before.
+        is_linked: whether it lists them.
         last: its last transaction.
         is_set_back: whether a session of MariaDB has set numbers back, and they are still below earlier ones.
     """
@@ -57,10 +58,16 @@ class Tail(NamedTuple):
     format_event: bytes
     start: int
     end: int
-    gtids: GtidSet
+    listed: GtidSet
+    content: GtidSet
     is_linked: bool
     last: LastTransaction | None
     is_set_back: bool
+
+    @property
+    def gtids(self) -> GtidSet:
+        """Those of all transactions up to its end, including the previous logs."""
+        return self.listed | self.content
 
 
 def read_tail(folder: Path) -> Tail | None:
@@ -79,7 +86,9 @@ def read_tail(folder: Path) -> Tail | None:
         tail = _read(path)
         if tail is not None:
             previous = _read(folder / names[-1]) if names and not tail.is_linked else None
-            return tail if previous is None else tail._replace(gtids=previous.gtids | tail.gtids)
+            if previous is None:
+                return tail
+            return tail._replace(listed=previous.listed, content=previous.content | tail.content)
         with output_errors(folder):
             path.unlink()
     return None
@@ -121,14 +130,16 @@ def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
     except DamagedError:
         if not description.in_use:
             raise
-    gtids = checks.gtids() | (checks.listed or GtidSet())
+    listed, content = checks.listed or GtidSet(), checks.gtids()
+    gtids = listed | content
     return Tail(
         name,
         description,
         format_event,
         first if checks.last is None else checks.last.start,
         checks.whole_end,
-        gtids,
+        listed,
+        content,
         checks.listed is not None,
         checks.last,
         description.flavour is Flavour.MARIADB

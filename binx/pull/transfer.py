@@ -21,7 +21,7 @@ from binx.pull.checks import LastTransaction, LogChecks
 from binx.pull.mirror import LogFile, Tail, has_same_format
 from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent
 from binx.pull.server import LogPosition, Server
-from binx.source.names import is_named_next
+from binx.source.names import is_named_next, next_name
 
 SILENT_PERIODS = 3
 """Heartbeats that a server may miss before the connection counts as lost."""
@@ -105,7 +105,8 @@ class Transfer:
         self._file: LogFile | None = None
         self._checks: LogChecks | None = None
         self._whole_end = 0
-        self._earlier_gtids = GtidSet() if tail is None else tail.gtids
+        self._listed = GtidSet() if tail is None else tail.listed
+        self._content = GtidSet() if tail is None else tail.content
         self._is_linked = tail is None
         self._log = ""
         self._expected = first if tail is None else tail.log
@@ -175,7 +176,7 @@ class Transfer:
             return
         self._is_linked = True
         try:
-            checks.follow(self._earlier_gtids)
+            checks.follow(self._listed, self._content)
         except RefusedError:
             # Created only now: the next run would take an existing file for verified.
             file.path.unlink(missing_ok=True)
@@ -210,8 +211,8 @@ class Transfer:
             raise self._shorter_error()
         if checks.whole_end != checks.position or len(self._arrivals.window):
             raise DamagedError("expected a log to end after a transaction, found one that is not whole")
-        if not is_named_next(_next_name(checks.log), checks.log, name):
-            raise RefusedError(f"expected {_next_name(checks.log)} after {checks.log}, found {name}")
+        if not is_named_next(next_name(checks.log), checks.log, name):
+            raise RefusedError(f"expected {next_name(checks.log)} after {checks.log}, found {name}")
         self._close_log()
         self._log = name
 
@@ -264,9 +265,10 @@ class Transfer:
         checks, file = self._checks, self._file
         if checks is None or file is None:
             return
-        listed = checks.listed
-        earlier = self._earlier_gtids if listed is None else listed
-        self._earlier_gtids = earlier | checks.gtids()
+        if checks.listed is None:
+            self._content |= checks.gtids()
+        else:
+            self._listed, self._content = checks.listed, checks.gtids()
         self._is_linked = False
         # MySQL clears the in-use mark after a crash when it restarts; MariaDB leaves it.
         if checks.is_closed or checks.description.flavour is Flavour.MYSQL:
@@ -328,12 +330,6 @@ class Transfer:
 def _named_log(rotate: memoryview) -> str:
     """Return the name in the body of a ROTATE event."""
     return bytes(rotate[_ROTATE_FIXED:]).decode("utf-8", "surrogateescape")
-
-
-def _next_name(log: str) -> str:
-    """Return the name of the next log, as servers number them."""
-    base, _, number = log.rpartition(".")
-    return f"{base}.{int(number) + 1:0{len(number)}d}"
 
 
 def first_log(server: Server, silence: float) -> str:

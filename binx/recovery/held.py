@@ -10,7 +10,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource, UuidSource
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scan import find_transactions
 
@@ -122,7 +122,7 @@ class HeldTransactions:
         return next((start for start in starts if start < self._offset), None)
 
 
-def logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[FileEnds]:
+def logs_of_backup(chain: Sequence[ChainLog], backup: BackupPosition) -> list[ChainLog]:
     """Return the logs of the backed-up server, from the logs of one or more servers.
 
     Raises:
@@ -141,7 +141,7 @@ def logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[Fi
     return fitting[0]
 
 
-def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
+def _may_be_of(logs: Sequence[ChainLog], backup: BackupPosition) -> bool:
     """Whether a chain has the log that a backup names, with a transaction boundary at its position.
 
     If the backup has GTIDs, they must be those before that position.

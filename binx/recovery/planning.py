@@ -10,15 +10,14 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
-from binx.log.chain.chain import ProblemKind, ends_problems
-from binx.log.chain.ends import FileEnds
-from binx.log.chain.links import gtid_differences, listed_before
+from binx.log.chain.chain import ChainLog, chain_problems
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scan import find_transactions
 from binx.log.selection.moments import MICROSECONDS, format_time
+from binx.log.succession import ProblemKind, differences, list_gtids
 from binx.recovery.held import HeldTransactions, logs_of_backup
 from binx.recovery.plan import Edge, LogPart, RecoveryPlan, Target, TargetKind
-from binx.source.names import number_of
+from binx.source.names import base_of, number_of, numbered_name
 from binx.source.wording import listed
 
 _LAST = 2**63 - 1
@@ -28,7 +27,7 @@ _MOST_CHAINS = 3
 
 
 def plan_recovery(
-    chain: Sequence[FileEnds], backup: BackupPosition, target: Target | None = None
+    chain: Sequence[ChainLog], backup: BackupPosition, target: Target | None = None
 ) -> RecoveryPlan:
     """Plan a replay of logs over a restored backup.
 
@@ -53,7 +52,9 @@ def plan_recovery(
         )
     last = logs[-1]
     later = [
-        ends.file.path for ends in others if ends.begun >= last.written and ends.server[0] == last.server[0]
+        ends.file.path
+        for ends in others
+        if ends.facts.begun >= last.facts.written and ends.facts.server[0] == last.facts.server[0]
     ]
     if later and planner.plan.target.kind is TargetKind.END:
         planner.plan.problems.append(
@@ -64,7 +65,7 @@ def plan_recovery(
 
 
 class _Planner:
-    def __init__(self, logs: list[FileEnds], backup: BackupPosition, target: Target) -> None:
+    def __init__(self, logs: list[ChainLog], backup: BackupPosition, target: Target) -> None:
         self._logs = logs
         self._backup = backup
         self._target = target
@@ -103,7 +104,7 @@ class _Planner:
         """Return the index of the log where replay begins; None if it is missing."""
         if not self._held.by_gtid:
             return self._start_index_by_position()
-        listed = [listed_before(ends) for ends in self._logs]
+        listed = [ends.facts.gtids_before for ends in self._logs]
         held = takewhile(lambda gtids: gtids is None or self._held.holds(gtids), listed)
         if starts := [index for index, gtids in enumerate(held) if gtids is not None]:
             return starts[-1]
@@ -263,13 +264,12 @@ class _Planner:
                 " to end"
             )
 
-    def _check_link(self, before: FileEnds, content: GtidSet, after: FileEnds) -> None:
+    def _check_link(self, before: ChainLog, content: GtidSet, after: ChainLog) -> None:
         """Check that a log follows the previous one, and that no transactions are missing between them."""
-        differences = gtid_differences(before, content, after)
-        lost = GtidSet() if differences is None else self._held.missing(differences[0])
+        lost = self._held.missing(differences(before.facts, content, after.facts)[0])
         # If both logs list all GTIDs before them, only logs without transactions can be missing between.
-        proven = self._held.by_gtid and differences is not None and not lost
-        for problem in ends_problems([before, after], [content]):
+        proven = self._held.by_gtid and list_gtids(before.facts, after.facts) and not lost
+        for problem in chain_problems([before, after], [content]):
             if problem.kind is ProblemKind.GAP and not proven:
                 self._add_logs_missing_between(before, after)
                 self._refuse(f"{before.file.path}: {problem.message}")
@@ -281,17 +281,17 @@ class _Planner:
             self.plan.missing_gtids |= lost
             self._refuse(f"{after.file.path} says that {lost} were logged before it, and no log has them")
 
-    def _check_end(self, last: FileEnds) -> None:
+    def _check_end(self, last: ChainLog) -> None:
         """Report what is needed to reach a target after the end of the logs."""
         target = self._target
-        next_name = last.next_file or f"{last.base}.{last.file.file_number + 1:06d}"
-        is_closed = last.next_file is not None or last.stopped
+        next_name = last.facts.expected
+        is_closed = last.facts.next_log is not None or last.facts.stopped
         if target.kind is TargetKind.END:
-            if last.next_file is not None:
+            if last.facts.next_log is not None:
                 self._note(f"{next_name} comes next, and is not among the logs")
             return
         if target.kind is TargetKind.TIME:
-            if last.ended is not None and last.ended * MICROSECONDS >= target.time:
+            if last.facts.ended is not None and last.facts.ended * MICROSECONDS >= target.time:
                 return
             shortfall = f"end before {format_time(target.time)}"
         else:
@@ -305,24 +305,24 @@ class _Planner:
             " not closed: copy it again from the server, which may write it still"
         )
 
-    def _add_logs_missing_between(self, before: FileEnds, after: FileEnds) -> None:
-        if before.base == after.base:
-            self._add_missing_logs(before.base, before.file.file_number + 1, after.file.file_number)
-        elif before.next_file is not None:
-            self.plan.missing_logs.append(before.next_file)
+    def _add_logs_missing_between(self, before: ChainLog, after: ChainLog) -> None:
+        if before.facts.base == after.facts.base:
+            self._add_missing_logs(before.facts.base, before.file.file_number + 1, after.file.file_number)
+        elif before.facts.next_log is not None:
+            self.plan.missing_logs.append(before.facts.next_log)
 
-    def _add_logs_missing_before(self, first: FileEnds) -> None:
+    def _add_logs_missing_before(self, first: ChainLog) -> None:
         """Add the missing logs from the backup's log to the first log given."""
-        base = self._backup.file.rpartition(".")[0]
+        base = base_of(self._backup.file)
         number = number_of(self._backup.file)
-        if base == first.base and 0 < number < first.file.file_number:
+        if base == first.facts.base and 0 < number < first.file.file_number:
             self._add_missing_logs(base, number, first.file.file_number)
         elif not self._backup.file and first.file.file_number > 1:
-            self._add_missing_logs(first.base, first.file.file_number - 1, first.file.file_number)
+            self._add_missing_logs(first.facts.base, first.file.file_number - 1, first.file.file_number)
 
     def _add_missing_logs(self, base: str, first: int, stop: int) -> None:
         self.plan.missing_logs += [
-            f"{base}.{number:06d}" for number in range(first, min(stop, first + _MOST_NAMES))
+            numbered_name(base, number) for number in range(first, min(stop, first + _MOST_NAMES))
         ]
 
     def _refuse(self, problem: str) -> None:
@@ -335,7 +335,7 @@ class _Planner:
             self.plan.notes.append(note)
 
     @staticmethod
-    def _edge(ends: FileEnds, table: TransactionTable, index: int, side: str) -> Edge:
+    def _edge(ends: ChainLog, table: TransactionTable, index: int, side: str) -> Edge:
         return Edge(
             ends.file.name,
             table.value(side, index),

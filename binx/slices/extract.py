@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, RefusedError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.selection.selection import Selection
 from binx.slices.options import OPERATIONS, ExtractOptions, SliceFormat
 from binx.slices.search import Search
@@ -38,7 +38,7 @@ class ExtractReport(NamedTuple):
 
 
 def extract(
-    chain: Sequence[FileEnds],
+    chain: Sequence[ChainLog],
     selection: Selection,
     output: str,
     options: ExtractOptions | None = None,
@@ -69,7 +69,7 @@ class Extraction:
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         selection: Selection,
         options: ExtractOptions,
         catalog: Catalog | None,

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, UndecodableError
 from binx.event.format import Flavour
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ends_problems, epochs
-from binx.log.chain.ends import FileEnds
-from binx.log.chain.links import reached_before
+from binx.log.chain.chain import ChainLog, chain_problems, epochs
 from binx.log.file import BinlogFile, TransactionScan, report_step
 from binx.log.scan import Scan, find_transactions
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector, required_level
+from binx.log.succession import reached_before
 
 if TYPE_CHECKING:
     from binx.kernels.transactions.table import TransactionTable
@@ -67,7 +66,7 @@ class Search:
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         selection: Selection,
         *,
         verify: bool = True,
@@ -162,7 +161,7 @@ class Search:
             if self.complete:
                 self._note_repeats(index)
                 return
-            if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(index):
+            if selector.rules_out(ends.file, ends.facts.previous_gtids) or self._is_before_all(index):
                 self.passed_over += 1
                 ends.file.source.release(ends.file.size, ends.file.size)
                 self._tell(ends.file, "not read: ruled out by GTIDs of neighbouring files, or by positions")
@@ -275,7 +274,7 @@ class Search:
             return
         found = self.selector.selection.gtids - self.selector.unmet
         for ends in self._chain[index:]:
-            listed = reached_before(ends) if ends.chain == self._chain[index - 1].chain else None
+            listed = reached_before(ends.facts) if ends.chain == self._chain[index - 1].chain else None
             if listed is not None and not found <= listed:
                 self.selector.notes.append(
                     f"{ends.file.path}: not read, although GTIDs begin anew with it; given without the files"
@@ -288,7 +287,7 @@ class Search:
         if self.selector.selection.gtids is None or index + 1 == len(self._chain):
             return False
         ends, next_ends = self._chain[index], self._chain[index + 1]
-        earlier = next_ends.previous_gtids
-        if earlier is None or ends.chain != next_ends.chain or ends_problems([ends, next_ends]):
+        earlier = next_ends.facts.previous_gtids
+        if earlier is None or ends.chain != next_ends.chain or chain_problems([ends, next_ends]):
             return False
         return self.selector.unmet.isdisjoint(earlier)

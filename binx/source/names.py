@@ -42,6 +42,23 @@ def number_of(name: str) -> int:
     return int(number) & 0x7FFFFFFF if dot and number.isdecimal() else 0
 
 
+def base_of(name: str) -> str:
+    """Return a log's name without its number."""
+    base, dot, number = name.rpartition(".")
+    return base if dot and number.isdecimal() else name
+
+
+def numbered_name(base: str, number: int) -> str:
+    """Return the name that servers give a log: six digits or more (sql/binlog.cc, ``find_uniq_filename``)."""
+    return f"{base}.{number:06d}"
+
+
+def next_name(name: str, steps: int = 1) -> str:
+    """Return the name of the next log, or of one so many steps away; the name itself if it has no number."""
+    base = base_of(name)
+    return name if base == name else numbered_name(base, number_of(name) + steps)
+
+
 def is_named_next(announced: str, before: str, name: str) -> bool:
     """Return whether a log is the next one that the log before it announces in its ROTATE event.
 
@@ -50,8 +67,9 @@ def is_named_next(announced: str, before: str, name: str) -> bool:
     """
     if announced == name:
         return True
-    base, other_base = before.rpartition(".")[0], name.rpartition(".")[0]
-    return base == other_base != announced.rpartition(".")[0] and number_of(name) == number_of(announced) > 0
+    return (
+        base_of(before) == base_of(name) != base_of(announced) and number_of(name) == number_of(announced) > 0
+    )
 
 
 def has_log_number(path: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import ChainProblem
 from binx.log.selection.moments import MICROSECONDS
+from binx.log.succession import ChainProblem
 from binx.source.names import printable
 from binx.source.wording import counted, listed, shortened
 from binx.stats.sums import Record, TableSums
@@ -77,7 +77,7 @@ def _about_files(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
             + (tail if file["unfinished_bytes"] else ""),
         )
     for problem in evidence.problems:
-        yield "chain", 1, f"{problem.kind.value}: {problem.message} (after {problem.before.file.path})"
+        yield "chain", 1, f"{problem.kind.value}: {problem.message} (after {problem.before.path})"
     types, count = ", ".join(map(str, sorted(evidence.unknown_events))), sum(evidence.unknown_events.values())
     yield (
         "unknown_events",

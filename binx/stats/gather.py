@@ -21,15 +21,15 @@ from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ChainProblem, epochs, order_ends
-from binx.log.chain.ends import FileEnds, known_ends
-from binx.log.chain.links import missing_gtids
+from binx.log.chain.chain import ChainLog, epochs, in_order
+from binx.log.chain.ends import known_facts
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import marked_gtids, transaction_id
 from binx.log.scan import Scan, find_transactions
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.selection import Selection, Selector, required_level
+from binx.log.succession import ChainProblem, missing_gtids
 from binx.slices.search import Selected
 from binx.source.json_text import json_text
 from binx.source.names import printable
@@ -94,7 +94,7 @@ def gather(
         on_progress: called from time to time with the bytes read, of all files.
     """
     selection = selection or Selection()
-    ends = order_ends([known_ends(file) for file in files])
+    ends = in_order(files, known_facts)
     quick = quick and required_level(selection) == Level.LEVEL_INDEX
     stored = quick and bool(files) and all(file.index is not None for file in files)
     _check_dimensions(by, quick=quick, stored=stored)
@@ -104,7 +104,7 @@ def gather(
     done = 0
     for log, epoch in zip(ends, epochs(ends), strict=True):
         if selection.is_everything or not (
-            selector.complete or selector.rules_out(log.file, log.previous_gtids)
+            selector.complete or selector.rules_out(log.file, log.facts.previous_gtids)
         ):
             if on_damage is OnDamage.SALVAGE:
                 scan: TransactionScan = Scan(log.file, Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
@@ -194,7 +194,7 @@ class _Gathering:
         self._files: list[Record] = []
         self._seqno = 1
 
-    def begin(self, ends: FileEnds, scan: TransactionScan, epoch: int) -> None:
+    def begin(self, ends: ChainLog, scan: TransactionScan, epoch: int) -> None:
         """Begin a file."""
         self._ends = ends
         self._scan = scan
@@ -249,7 +249,7 @@ class _Gathering:
             self._tables.take(scan, self._tally.take_tables())
         gtids = self._file_gtids
         self._gtids = None if gtids is None or self._gtids is None else self._gtids | gtids
-        previous = self._ends.previous_gtids
+        previous = self._ends.facts.previous_gtids
         self._first += [self._file_first] if self._file_first else []
         self._last += [self._file_last] if self._file_last else []
         self._files.append(
@@ -266,7 +266,9 @@ class _Gathering:
                 "checksum": ChecksumAlgorithm(description.checksum).name,
                 "in_use": description.in_use,
                 "ending": "damaged" if scan.ending is None else scan.ending.value,
-                "next_file": None if self._ends.next_file is None else printable(self._ends.next_file),
+                "next_file": None
+                if self._ends.facts.next_log is None
+                else printable(self._ends.facts.next_log),
                 "transactions": self._count,
                 "events": events,
                 "first": None if self._file_first is None else self._file_first[1],
@@ -281,14 +283,14 @@ class _Gathering:
             }
         )
 
-    def figures(self, ends: Sequence[FileEnds], problems: Sequence[ChainProblem]) -> Record:
+    def figures(self, ends: Sequence[ChainLog], problems: Sequence[ChainProblem]) -> Record:
         """Return all figures."""
         tally, quick, selector = self._tally, self._quick, self._selector
         transactions, transaction_bytes, rows = tally.totals
         known_events = self._everything and not quick
         missing = GtidSet()
         if self._everything and self._gtids is not None:
-            missing = missing_gtids(self._gtids, [log.previous_gtids for log in ends])
+            missing = missing_gtids(self._gtids, [log.facts.previous_gtids for log in ends])
         histogram = over_time(tally, quick=quick)
         kinds = by_kind(tally, quick=quick)
         largest, longest = (

@@ -13,7 +13,7 @@ from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, required_level
 from binx.slices.search import Search, Selected
@@ -66,7 +66,7 @@ class Listing:
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         writer: LineWriter,
         *,
         selection: Selection | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.selection.selection import Selection
 from binx.slices.extract import Extraction, ExtractReport
 from binx.slices.options import ExtractOptions, SliceFormat
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def extract_undo(
-    chain: Sequence[FileEnds],
+    chain: Sequence[ChainLog],
     selection: Selection,
     output: str,
     options: ExtractOptions | None = None,
@@ -46,7 +46,7 @@ class _Undo(Extraction):
 
     def __init__(
         self,
-        chain: Sequence[FileEnds],
+        chain: Sequence[ChainLog],
         selection: Selection,
         options: ExtractOptions,
         catalog: Catalog | None,

@@ -17,7 +17,7 @@ from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.selection import clock_faults, flagged
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.damage import Cause, Damage
 from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan
@@ -59,7 +59,7 @@ _CHECKED_VALUES = frozenset(
 class ContentCheck:
     """All checks of one file."""
 
-    def __init__(self, ends: FileEnds, *, checksums: bool) -> None:
+    def __init__(self, ends: ChainLog, *, checksums: bool) -> None:
         self.gtids = GtidSet()
         self.problems: list[Problem] = []
         self.notes: list[str] = []
@@ -163,7 +163,7 @@ class ContentCheck:
         if not self._is_relay_log:
             yield from self._position_problems()
             yield from self._end_problems()
-        repeated = self._repeated | (self.gtids & (self._ends.previous_gtids or GtidSet()))
+        repeated = self._repeated | (self.gtids & (self._ends.facts.previous_gtids or GtidSet()))
         if repeated:
             yield self._problem(
                 ProblemKind.DUPLICATE_GTID,
@@ -274,14 +274,14 @@ class ContentCheck:
         is_continued = file.own_size < file.size or (
             file.resumption is not None and file.resumption.position >= file.size
         )
-        if is_continued and self._ends.next_file is not None:
+        if is_continued and self._ends.facts.next_log is not None:
             return "closed"
         return "damaged" if ending is None else ending.value
 
     def _report(self) -> FileReport:
         file, scan, description = self._file, self._scan, self._file.format
         totals = scan.totals()
-        previous = self._ends.previous_gtids
+        previous = self._ends.facts.previous_gtids
         damaged = sum(damage.bytes for damage in scan.damage)
         unfinished = scan.unfinished
         size = file.own_size
@@ -301,7 +301,7 @@ class ContentCheck:
             relay_log=self._is_relay_log,
             in_use=description.in_use,
             ending=self._ending,
-            next_file=self._ends.next_file,
+            next_file=self._ends.facts.next_log,
             transactions=self._transactions,
             by_length=self._by_length,
             events=sum(totals.events.values()) + sum(totals.inner.values()),

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import ProblemKind as LinkKind
-from binx.log.chain.chain import ends_problems, order_ends
-from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.chain import ChainLog, in_order
+from binx.log.chain.ends import known_facts
 from binx.log.chain.inputs import STANDARD_INPUT, copy_note, named_logs, without_copies
-from binx.log.chain.links import gtid_differences, missing_gtids
 from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
+from binx.log.succession import LogFacts, differences, missing_gtids, problems_between
+from binx.log.succession import ProblemKind as LinkKind
 from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.wording import counted
 from binx.verify.content import ContentCheck
@@ -66,7 +66,7 @@ def verify(
         notes = [copy_note(file, path) for file in files for path in file.copies]
         # If a log cannot be read at this point, its own check reports why.
         problems += map(_without_beginning, join_relay_logs(files, OnDamage.SALVAGE))
-        ends = order_ends([known_ends(file) for file in files])
+        ends = in_order(files, known_facts)
         total = sum(file.size for file in files)
         reports: list[FileReport] = []
         contents: list[GtidSet] = []
@@ -83,7 +83,9 @@ def verify(
             problems += check.problems
             notes += check.notes
             contents.append(check.gtids)
-        problems += link_problems(ends, contents)
+        for (before, content), (after, later) in pairwise(zip(ends, contents, strict=True)):
+            if before.chain == after.chain:
+                problems += link_problems(before.facts, content, after.facts, later)
         notes += gap_notes(ends, contents, problems)
     return VerifyReport((*reports, *unreadable), tuple(problems), tuple(notes), checksums)
 
@@ -107,51 +109,47 @@ def _unreadable(path: str, error: BinxError) -> Problem:
     return Problem(kind, path, error.message, error.offset)
 
 
-def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[Problem]:
-    """Yield the problems between consecutive files."""
-    for (before, content), (after, later) in pairwise(zip(ends, contents, strict=True)):
-        links = ends_problems([before, after], [content, later])
-        for link in links:
-            subject = before if link.kind in _WITHOUT_END else after
-            yield Problem(_KINDS[link.kind], subject.file.path, link.message)
-        # A log without an end, as after a crash, is still compared with the next one.
-        if before.chain == after.chain and all(link.kind in _WITHOUT_END for link in links):
-            yield from _gtid_problems(before, content, after)
-            repeated = content & later
-            if repeated and after.previous_gtids is None:
-                yield Problem(
-                    ProblemKind.DUPLICATE_GTID,
-                    after.file.path,
-                    f"expected each GTID once, found {repeated.count:,} that {before.file.path} has too",
-                    gtid=str(repeated),
-                )
+def link_problems(before: LogFacts, content: GtidSet, after: LogFacts, later: GtidSet) -> Iterator[Problem]:
+    """Yield the problems between two consecutive logs of a chain.
 
-
-def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Iterator[Problem]:
-    """Compare the GTIDs that the later file lists as previous with those of the earlier files."""
-    differences = gtid_differences(before, content, after)
-    if differences is None:
+    Args:
+        content: the GTIDs in the earlier log.
+        later: those in the later one.
+    """
+    links = list(problems_between(before, after, lambda: content))
+    for link in links:
+        yield Problem(_KINDS[link.kind], (before if link.kind in _WITHOUT_END else after).path, link.message)
+    # A log without an end, as after a crash, is still compared with the next one.
+    if any(link.kind not in _WITHOUT_END for link in links):
         return
-    lost, unknown = differences
+    lost, unknown = differences(before, content, after)
     if lost:
         yield Problem(
             ProblemKind.LOST_GTIDS,
-            before.file.path,
-            f"{lost.count:,} of the GTIDs that {after.file.path} lists as logged before it are in no file",
+            before.path,
+            f"{lost.count:,} of the GTIDs that {after.path} lists as logged before it are in no file",
             gtid=str(lost),
             transactions=lost.count,
         )
     if unknown:
         yield Problem(
             ProblemKind.UNKNOWN_GTIDS,
-            after.file.path,
-            f"its list of previous GTIDs lacks {unknown.count:,} of {before.file.path}",
+            after.path,
+            f"its list of previous GTIDs lacks {unknown.count:,} of {before.path}",
             gtid=str(unknown),
+        )
+    repeated = content & later
+    if repeated and after.previous_gtids is None:
+        yield Problem(
+            ProblemKind.DUPLICATE_GTID,
+            after.path,
+            f"expected each GTID once, found {repeated.count:,} that {before.path} has too",
+            gtid=str(repeated),
         )
 
 
 def gap_notes(
-    ends: Sequence[FileEnds], contents: Sequence[GtidSet], problems: Sequence[Problem]
+    ends: Sequence[ChainLog], contents: Sequence[GtidSet], problems: Sequence[Problem]
 ) -> Iterator[str]:
     """Yield notes on GTIDs in no file, although earlier and later ones of their source are.
 
@@ -160,7 +158,7 @@ def gap_notes(
     logged = GtidSet()
     for content in contents:
         logged |= content
-    missing = missing_gtids(logged, [file_ends.previous_gtids for file_ends in ends])
+    missing = missing_gtids(logged, [file_ends.facts.previous_gtids for file_ends in ends])
     for problem in problems:
         if problem.gtid is not None and problem.transactions:
             missing -= GtidSet.parse(problem.gtid)

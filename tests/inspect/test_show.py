@@ -21,7 +21,7 @@ from binx.inspect.event_fields import hex_lines
 from binx.inspect.followed_keys import key_literal
 from binx.inspect.show import Showing, ShownEvent, ShownTransaction
 from binx.inspect.why import RowChange, RowLife
-from binx.log.chain.ends import FileEnds, read_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.chain.inputs import open_chain
 from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
@@ -53,12 +53,12 @@ class Kept(NamedTuple):
 
 
 @pytest.fixture(params=LOGS, ids=name_of)
-def chain(request: pytest.FixtureRequest) -> Iterator[list[FileEnds]]:
+def chain(request: pytest.FixtureRequest) -> Iterator[list[ChainLog]]:
     with BinlogFile.open(str(request.param)) as file:
-        yield [read_ends(file)]
+        yield [ChainLog.of(file)]
 
 
-def shown(chain: list[FileEnds], selection: Selection | None = None, **options: Any) -> list[Any]:
+def shown(chain: list[ChainLog], selection: Selection | None = None, **options: Any) -> list[Any]:
     """Transactions, and events with their rows, taken at once as the next event's come in their place."""
     items: list[Any] = []
     for item in Showing(chain, selection or Selection(), **options):
@@ -69,7 +69,7 @@ def shown(chain: list[FileEnds], selection: Selection | None = None, **options: 
     return items
 
 
-def test_events_of_transactions_fill_their_places(chain: list[FileEnds]) -> None:
+def test_events_of_transactions_fill_their_places(chain: list[ChainLog]) -> None:
     ends: list[int] = []
     for item in shown(chain):
         if isinstance(item, ShownTransaction):
@@ -81,7 +81,7 @@ def test_events_of_transactions_fill_their_places(chain: list[FileEnds]) -> None
     assert ends == [item.facts["end"] for item in shown(chain) if isinstance(item, ShownTransaction)]
 
 
-def test_rows_are_those_of_json_and_as_many_as_the_servers_reader_prints(chain: list[FileEnds]) -> None:
+def test_rows_are_those_of_json_and_as_many_as_the_servers_reader_prints(chain: list[ChainLog]) -> None:
     rows = []
     for item in shown(chain):
         if isinstance(item, Kept):
@@ -111,7 +111,7 @@ def test_a_transaction_that_its_log_names_is_shown_without_the_files_before(test
     demo = json.loads((testdata / "mysql-9.7" / "shop" / "demo.json").read_text())
     paths = sorted((testdata / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
     files = [BinlogFile.open(str(path)) for path in paths]
-    showing = Showing([read_ends(file) for file in files], Selection(gtids=GtidSet.parse(demo["gtid"])))
+    showing = Showing([ChainLog.of(file) for file in files], Selection(gtids=GtidSet.parse(demo["gtid"])))
     first, *events = list(showing)
     assert isinstance(first, ShownTransaction)
     assert first.facts["gtid"] == demo["gtid"]
@@ -120,7 +120,7 @@ def test_a_transaction_that_its_log_names_is_shown_without_the_files_before(test
     assert showing.search.passed_over > 0
 
 
-def test_rows_that_nobody_takes_are_passed_over(chain: list[FileEnds]) -> None:
+def test_rows_that_nobody_takes_are_passed_over(chain: list[ChainLog]) -> None:
     names = [item.raw.header.name for item in Showing(chain, Selection()) if isinstance(item, ShownEvent)]
     assert names == [item.raw.header.name for item in shown(chain) if isinstance(item, Kept)]
 
@@ -130,7 +130,7 @@ def test_rows_are_whole_however_they_are_copied(
     testdata: Path, monkeypatch: pytest.MonkeyPatch, copied: int
 ) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
-        chain = [read_ends(file)]
+        chain = [ChainLog.of(file)]
         expected = [list(item.rows) for item in shown(chain) if isinstance(item, Kept)]
         monkeypatch.setattr(rendering, "CHUNK_BYTES", copied)
         assert [list(item.rows) for item in shown(chain) if isinstance(item, Kept)] == expected
@@ -138,14 +138,14 @@ def test_rows_are_whole_however_they_are_copied(
 
 def test_bytes_are_told_from_text_where_that_is_wanted(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
-        items = shown([read_ends(file)], readable=True)
+        items = shown([ChainLog.of(file)], readable=True)
     rows = [row for item in items if isinstance(item, Kept) for row in item.rows]
     updated = next(row for row in rows if row["table"] == "other" and row["type"] == "update")
     assert updated["before"]["data"]["hex"].startswith("00ff00ff")
     assert updated["after"]["data"] == {"hex": "01"}
 
 
-def test_a_dump_has_every_byte_once_and_judges_the_checksum(chain: list[FileEnds]) -> None:
+def test_a_dump_has_every_byte_once_and_judges_the_checksum(chain: list[ChainLog]) -> None:
     size = chain[0].file.format.checksum_size
     for item in shown(chain):
         if isinstance(item, Kept):
@@ -161,7 +161,7 @@ def test_a_dump_has_every_byte_once_and_judges_the_checksum(chain: list[FileEnds
 
 def test_a_wrong_checksum_is_called_so(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
-        event = next(item for item in shown([read_ends(file)]) if isinstance(item, Kept))
+        event = next(item for item in shown([ChainLog.of(file)]) if isinstance(item, Kept))
     data = bytearray(event.raw.data)
     data[HEADER_SIZE] ^= 1
     *_, last = hex_lines(event.raw.header, memoryview(data), 4)

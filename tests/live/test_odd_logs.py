@@ -19,7 +19,7 @@ import binx
 from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.inspect.why import RowLife
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
@@ -76,7 +76,7 @@ def threads_of(text: bytes) -> Counter[int]:
 
 
 def listed(file: BinlogFile) -> list[dict[str, Any]]:
-    listing = Listing([read_ends(file)], LineWriter(COLUMNS, as_json=True))
+    listing = Listing([ChainLog.of(file)], LineWriter(COLUMNS, as_json=True))
     return [json.loads(line) for text in listing for line in text.splitlines()]
 
 

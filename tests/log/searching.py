@@ -9,7 +9,7 @@ from pathlib import Path
 
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
@@ -36,7 +36,7 @@ def search(selection: Selection, paths: list[Path], *, level: Level | None = Non
     found = Found([], Selector(selection, [path.name for path in paths]), [])
     for path in paths:
         with BinlogFile.open(str(path)) as file:
-            if found.selector.rules_out(file, read_ends(file).previous_gtids):
+            if found.selector.rules_out(file, ChainLog.of(file).facts.previous_gtids):
                 continue
             found.searched.append(file.name)
             scan = Scan(file, required_level(selection) if level is None else level)

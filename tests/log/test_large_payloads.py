@@ -19,7 +19,7 @@ from binx.event.payload import TransactionPayload
 from binx.event.rows import RowsHeader
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
@@ -255,7 +255,7 @@ def test_every_transaction_is_found_where_it_is(source: Repeated, last_table: Tr
 def test_a_slice_from_behind_4_gib_has_the_bytes_from_there(source: Repeated, tmp_path: Path) -> None:
     place = behind(source, source.repeats - 1) + source.starts[3]
     assert place > FOUR_GIB
-    chain = [read_ends(BinlogFile(source))]
+    chain = [ChainLog.of(BinlogFile(source))]
     selection = Selection(start=Position(None, place), limit=1)
     extract(chain, selection, str(tmp_path / "slice"), ExtractOptions(verify=False))
     with BinlogFile.open(str(tmp_path / "slice")) as written, BinlogFile.open(str(BEGUN)) as original:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
@@ -31,7 +31,7 @@ def listing(path: str | Path, fragment_bytes: int = FRAGMENT_BYTES) -> str:
     """A log as ``extract --format thl`` writes it."""
     output = io.BytesIO()
     with BinlogFile.open(str(path)) as file:
-        search = Search([read_ends(file)], Selection())
+        search = Search([ChainLog.of(file)], Selection())
         write_thl(search.selected(), output, Catalog(), fragment_bytes=fragment_bytes)
     return output.getvalue().decode()
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.columns.types import Kind, LogicalType
@@ -249,7 +249,7 @@ def test_a_listing_is_the_one_that_was_looked_through(name: str) -> None:
 def documents(path: Path) -> list[dict[str, Any]]:
     output = io.BytesIO()
     with BinlogFile.open(str(path)) as file:
-        write_json(Search([read_ends(file)], Selection()).selected(), output, Catalog())
+        write_json(Search([ChainLog.of(file)], Selection()).selected(), output, Catalog())
     return [json.loads(line) for line in output.getvalue().splitlines()]
 
 
@@ -293,7 +293,7 @@ def test_fragments_hold_together_what_the_whole_holds(size: int, cuts: bool) -> 
 def test_an_empty_transaction_says_so() -> None:
     with log_of([Statement(sql="BEGIN"), Statement(sql="COMMIT")]) as file:
         output = io.BytesIO()
-        write_thl(Search([read_ends(file)], Selection()).selected(), output, Catalog())
+        write_thl(Search([ChainLog.of(file)], Selection()).selected(), output, Catalog())
     assert (
         output.getvalue()
         .decode()
@@ -306,7 +306,7 @@ def test_an_empty_transaction_says_so() -> None:
 def test_extract_writes_it(tmp_path: Path) -> None:
     output = tmp_path / "shop.thl"
     with BinlogFile.open(str(SHOP)) as file:
-        chain = [read_ends(file)]
+        chain = [ChainLog.of(file)]
         report = extract(
             chain, Selection(limit=3), str(output), ExtractOptions(format=SliceFormat.THL, fragment_bytes=10)
         )

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import in_order
 from binx.log.file import BinlogFile
 from tests.conftest import SERVERS, SHOPS
 
@@ -16,7 +15,7 @@ from tests.conftest import SERVERS, SHOPS
 def shop(request: pytest.FixtureRequest) -> Iterator[list[BinlogFile]]:
     """The shop's logs, opened, in their order."""
     opened = [BinlogFile.open(str(path)) for path in SHOPS[request.param]]
-    files = [ends.file for ends in order_ends(map(read_ends, opened))]
+    files = [ends.file for ends in in_order(opened)]
     yield files
     for file in files:
         file.close()

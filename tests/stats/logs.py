@@ -10,7 +10,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.stats.gather import gather
 from binx.stats.lines import COLUMNS, LineWriter
@@ -87,7 +87,7 @@ def _event(number: int, seconds: int, server_id: int, body: bytes, position: int
 
 def listing_of(files: Sequence[BinlogFile], **options: Any) -> Iterator[SimpleNamespace]:
     """The transactions of a chain of opened logs, as JSON has them, and their durations."""
-    chain = [read_ends(file) for file in files]
+    chain = [ChainLog.of(file) for file in files]
     listing = Listing(chain, LineWriter(COLUMNS, as_json=True), **options)
     return (record(json.loads(line)) for text in listing for line in text.splitlines())
 

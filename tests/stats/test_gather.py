@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from binx.errors import BinxError
-from binx.log.chain.chain import ends_problems, order_ends
-from binx.log.chain.ends import read_ends
+from binx.log.chain.chain import chain_problems, in_order
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.stats import findings as findings_module
@@ -44,7 +43,7 @@ CONTRACT = [
 def document_of(paths: Sequence[Path], **options: Any) -> dict[str, Any]:
     files = [BinlogFile.open(str(path)) for path in paths]
     try:
-        problems = ends_problems(order_ends(map(read_ends, files)))
+        problems = chain_problems(in_order(files))
         return gather(files, problems=problems, **options)
     finally:
         for file in files:

@@ -19,8 +19,7 @@ from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import epochs
-from binx.log.chain.ends import known_ends, read_ends
+from binx.log.chain.chain import ChainLog, epochs
 from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_batch
 from binx.log.scan import Scan
@@ -44,7 +43,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def parts(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Selected]:
     seqno = 1
-    for file, epoch in zip(files, epochs(list(map(known_ends, files))), strict=True):
+    for file, epoch in zip(files, epochs(list(map(ChainLog.of, files))), strict=True):
         scan = Scan(file, level)
         for table in scan:
             yield Selected(scan, table, table.mask(), epoch, seqno, True)
@@ -264,14 +263,14 @@ def test_logs_that_cannot_hold_a_gtid_are_not_read(testdata: Path, monkeypatch: 
 
     monkeypatch.setattr(Scan, "__iter__", watched)
     wanted = Selection(gtids=GtidSet.parse(demo["gtid"]))
-    found = Listing([read_ends(file) for file in files], LineWriter(["gtid", "seqno"]), selection=wanted)
+    found = Listing([ChainLog.of(file) for file in files], LineWriter(["gtid", "seqno"]), selection=wanted)
     assert b"".join(found) == f"{demo['gtid']}\t-\n".encode()
     assert found.missing.is_empty
     assert read == [demo["file"]]
 
 
 def test_what_is_not_there_is_missing_unless_a_limit_ended_the_search(shop: list[BinlogFile]) -> None:
-    chain = [read_ends(file) for file in shop]
+    chain = [ChainLog.of(file) for file in shop]
     first, second = [one.gtid for one in listing_of(shop, limit=2)]
     source = first.rpartition("-" if first.count("-") == 2 else ":")[0]
     absent = GtidSet.parse("0-77-5" if source.count("-") == 1 else f"{'0' * 8}-0000-0000-0000-{'0' * 12}:5")

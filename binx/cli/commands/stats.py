@@ -12,8 +12,8 @@ from binx.cli.progress import progress_bar
 from binx.cli.selecting import selection_options
 from binx.cli.terminal import say_warning, screen, text_output
 from binx.errors import ExitCode, UsageError
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import known_ends
+from binx.log.chain.chain import in_order
+from binx.log.chain.ends import known_facts
 from binx.log.chain.inputs import open_logs
 from binx.log.selection.selection import Selection
 from binx.stats.dimensions import Dimension, csv_texts, parse_dimensions
@@ -80,7 +80,7 @@ def stats_command(
             bar.expect(sum(file.size for file in files))
             logs.note_copies(files)
             # The figures have the warnings.
-            problems = logs.check_links(order_ends(map(known_ends, files)), selection, warns=False)
+            problems = logs.check_links(in_order(files, known_facts), selection, warns=False)
             figures = gather(
                 files,
                 problems=problems,

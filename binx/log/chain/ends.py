@@ -5,19 +5,15 @@ Sources: MySQL manual, "The Binary Log" and "PREVIOUS_GTIDS".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.gtid.previous import parse_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.log.file import BinlogFile
+from binx.log.succession import LogFacts
 from binx.source import Source
 from binx.source.base import JoinedSource
-
-if TYPE_CHECKING:
-    from binx.event.mariadb import MariadbGtidPosition
 
 _HEAD_EVENTS = 16
 """Maximum number of events read at a file's head; servers write four."""
@@ -25,53 +21,13 @@ _NAME_MAXIMUM = 512
 _ROTATE_FIXED = 8
 
 
-class FileEnds(NamedTuple):
-    """A file's first and last events, as far as they concern its place in a chain.
+def facts_of(file: BinlogFile) -> LogFacts:
+    """Read from a log's first and last events what they say of its place in a chain.
 
-    Attributes:
-        previous_gtids: MySQL's PREVIOUS_GTIDS; None if the file has none.
-        gtid_list: MariaDB's GTID_LIST; None if the file has none.
-        next_file: the name in the ROTATE at the end; None if ROTATE is not the last event.
-        stopped: whether STOP is the last event.
-        ended: when ROTATE or STOP was written, in seconds since 1970, 0 if it has no time; None if neither
-            is the last event.
-        chain: number of its chain among the files that it was ordered with.
+    Raises:
+        DamagedError, UnsupportedError: they cannot be read.
     """
-
-    file: BinlogFile
-    previous_gtids: GtidSet | None
-    gtid_list: tuple[MariadbGtidPosition, ...] | None
-    next_file: str | None
-    stopped: bool
-    ended: int | None = None
-    chain: int = 0
-
-    @property
-    def base(self) -> str:
-        """The file's name without its number."""
-        base, dot, number = self.file.name.rpartition(".")
-        return base if dot and number.isdecimal() else self.file.name
-
-    @property
-    def server(self) -> tuple[int, str]:
-        """The server id in the file and the base of its name: the same in most files of a chain."""
-        return self.file.format.server_id, self.base
-
-    @property
-    def begun(self) -> int:
-        """When the file was begun, in seconds since 1970."""
-        return self.file.format.header_timestamp
-
-    @property
-    def written(self) -> int:
-        """When it was written last, as far as its ends tell."""
-        return self.ended or self.begun
-
-
-def read_ends(file: BinlogFile) -> FileEnds:
-    """Read a file's first and last events."""
-    previous: GtidSet | None = None
-    gtid_list: tuple[MariadbGtidPosition, ...] | None = None
+    gtids: GtidSet | None = None
     position = file.first_position
     try:
         for _ in range(_HEAD_EVENTS):
@@ -82,11 +38,11 @@ def read_ends(file: BinlogFile) -> FileEnds:
                 # Events with a wrong checksum are not used here; a full scan reports them.
                 break
             if header.type == EventType.PREVIOUS_GTIDS:
-                previous = parse_previous_gtids(_body(file, header), header, file.format).gtids
+                gtids = parse_previous_gtids(_body(file, header), header, file.format).gtids
             elif header.type == EventType.MARIADB_GTID_LIST:
                 from binx.event.mariadb import parse_mariadb_gtid_list
 
-                gtid_list = parse_mariadb_gtid_list(_body(file, header), header, file.format).positions
+                gtids = parse_mariadb_gtid_list(_body(file, header), header, file.format).gtids
             elif header.type not in _HEAD_TYPES:
                 break
             position = header.end
@@ -94,22 +50,34 @@ def read_ends(file: BinlogFile) -> FileEnds:
         next_file = None if last is None else _next_file(file, last)
     except BinxError as error:
         raise error.at(path=file.path) from error.__cause__
-    return FileEnds(
-        file,
-        previous,
-        gtid_list,
-        next_file,
-        last is not None and last.type == EventType.STOP,
-        None if last is None else last.timestamp,
+    return _begun(file)._replace(
+        gtids_before=gtids,
+        next_log=next_file,
+        stopped=last is not None and last.type == EventType.STOP,
+        ended=None if last is None else last.timestamp,
     )
 
 
-def known_ends(file: BinlogFile) -> FileEnds:
-    """Read a file's ends, ignoring damage: nothing is known of a file whose ends cannot be read."""
+def known_facts(file: BinlogFile) -> LogFacts:
+    """Read what a log's ends say, ignoring damage: of ends that cannot be read, nothing is known."""
     try:
-        return read_ends(file)
+        return facts_of(file)
     except (DamagedError, UnsupportedError):
-        return FileEnds(file, None, None, None, False)
+        return _begun(file)
+
+
+def _begun(file: BinlogFile) -> LogFacts:
+    """Return what the format description and the path say."""
+    description = file.format
+    return LogFacts(
+        path=file.path,
+        name=file.name,
+        server_id=description.server_id,
+        flavour=description.flavour,
+        begun=description.header_timestamp,
+        created=description.create_timestamp,
+        listed=file.listed,
+    )
 
 
 _HEAD_TYPES = frozenset(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, DamagedError, UsageError
 from binx.event.format import MAGIC_SIZE
 from binx.event.header import HEADER_SIZE
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import FileEnds, known_ends, read_ends
+from binx.log.chain.chain import ChainLog, in_order
+from binx.log.chain.ends import facts_of, known_facts
 from binx.log.chain.places import (
     folder_indexes,
     folder_logs,
@@ -26,9 +26,10 @@ from binx.log.chain.places import (
     remote_folder_logs,
 )
 from binx.log.chain.relay import begins_before, join_relay_logs
-from binx.log.file import BinlogFile, Listed, open_files
+from binx.log.file import BinlogFile, open_files
 from binx.log.index.lookup import SUFFIX, IndexUse, attach_indexes
 from binx.log.scanning import OnDamage
+from binx.log.succession import Listed
 from binx.source import READ_BYTES, WINDOW_BYTES, Source
 from binx.source.base import WrappedSource
 from binx.source.magic import AGE_MAGIC
@@ -122,7 +123,7 @@ def open_chain(
     progress: Progress | None = None,
     index: IndexUse | None = None,
     on_damage: OnDamage = OnDamage.STOP,
-) -> Iterator[list[FileEnds]]:
+) -> Iterator[list[ChainLog]]:
     """Open the logs that paths mean, in chain order, and close them at the end.
 
     Args:
@@ -130,8 +131,8 @@ def open_chain(
         on_damage: whether a file's first or last events may be damaged.
     """
     with open_logs(paths, index, on_damage=on_damage) as files:
-        read = read_ends if on_damage is OnDamage.STOP else known_ends
-        ends = order_ends([read(file) for file in files])
+        read = facts_of if on_damage is OnDamage.STOP else known_facts
+        ends = in_order(files, read)
         if progress is not None:
             for file in files:
                 file.source = WatchedSource(file.source, progress)

@@ -17,14 +17,15 @@ from binx.errors import AbsentError, DamagedError, TruncatedError, UnsupportedEr
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import FileEnds, known_ends, read_ends
-from binx.log.chain.links import ends_follow
+from binx.log.chain.chain import ChainLog, in_order
+from binx.log.chain.ends import facts_of, known_facts
 from binx.log.damage import Cause
 from binx.log.file import BinlogFile, report_step
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage, Resumption
+from binx.log.succession import follows
 from binx.source.base import JoinedSource
+from binx.source.names import next_name
 
 _ABOUT_THE_FILE = frozenset(
     {
@@ -77,8 +78,8 @@ def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.
         AbsentError: there is such a log.
     """
     salvages = on_damage is OnDamage.SALVAGE
-    read = known_ends if salvages else read_ends
-    chain = order_ends([read(file) for file in files if file.is_relay_log])
+    relay_logs = [file for file in files if file.is_relay_log]
+    chain = in_order(relay_logs, known_facts if salvages else facts_of)
     without_beginning: list[BinlogFile] = []
     for number, ends in enumerate(chain):
         file, source = ends.file, ends.file.source
@@ -100,8 +101,8 @@ def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.
 
 def begins_before(file: BinlogFile, advice: str = "give that one too, undamaged") -> AbsentError:
     """Return the error for a log that begins inside a transaction."""
-    base, _, number = file.name.rpartition(".")
-    before = f", {base}.{int(number) - 1:0{len(number)}}" if base and number.isdecimal() else ""
+    previous = next_name(file.name, -1)
+    before = f", {previous}" if previous != file.name else ""
     return AbsentError(
         f"the relay log begins inside a transaction of the log before it{before}; {advice}", path=file.path
     )
@@ -122,7 +123,7 @@ def _next_gtid(file: BinlogFile) -> Resumption:
     return Resumption(position, _format_at(file, position))
 
 
-def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> None:
+def _read_on(chain: Sequence[ChainLog], number: int, on_damage: OnDamage) -> None:
     """Extend a log by the rest of its last transaction from the logs after it."""
     file, first = chain[number].file, chain[number].file.source
     begun = _open_transaction(file, on_damage)
@@ -130,7 +131,11 @@ def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> Non
     while begun is not None and number + len(later) + 1 < len(chain):
         before, after = chain[number + len(later)], chain[number + len(later) + 1]
         # Without ROTATE at its end, part of the log may be missing.
-        if before.chain != after.chain or before.next_file is None or not ends_follow(before, after):
+        if (
+            before.chain != after.chain
+            or before.facts.next_log is None
+            or not follows(before.facts, after.facts)
+        ):
             break
         if not begins_inside(after.file):
             break

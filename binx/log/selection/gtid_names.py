@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from binx.errors import AbsentError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource, UuidSource
-from binx.log.chain.ends import known_ends
+from binx.log.chain.ends import known_facts
 from binx.log.chain.inputs import STANDARD_INPUT, open_chain, open_logs
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scan import Scan
@@ -54,7 +54,7 @@ def _uuids(paths: Sequence[str]) -> set[str]:
     sources: set[GtidSource] = set()
     with open_logs(paths) as logs:
         for log in logs:
-            sources.update((known_ends(log).previous_gtids or GtidSet()).sources)
+            sources.update((known_facts(log).previous_gtids or GtidSet()).sources)
             for table in Scan(log, verify=False):
                 sources.update(source for source, _, _ in marked_gtids(table, table.mask()))
     return {str(UuidSource(source.uuid)) for source in sources if isinstance(source, UuidSource)}

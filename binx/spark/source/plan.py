@@ -21,8 +21,7 @@ from binx.errors import AbsentError, BinxWarning, TruncatedError
 from binx.event.format import FormatDescription
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ends_problems, order_ends
-from binx.log.chain.ends import FileEnds, read_ends
+from binx.log.chain.chain import ChainLog, chain_problems, in_order
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.index.lookup import IndexUse
@@ -71,10 +70,10 @@ def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
 
 
 @contextmanager
-def opened_chain(request: Request) -> Iterator[list[FileEnds]]:
+def opened_chain(request: Request) -> Iterator[list[ChainLog]]:
     """Open the logs of a request, in chain order."""
     with open_logs(request.paths, IndexUse(), request.keys()) as files:
-        yield order_ends([read_ends(file) for file in files])
+        yield in_order(files)
 
 
 def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
@@ -85,7 +84,7 @@ def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
 def plan(request: Request) -> list[list[Slice]]:
     """Cut the logs of a request into the slices that each task reads."""
     with opened_chain(request) as chain:
-        for problem in ends_problems(chain):
+        for problem in chain_problems(chain):
             warnings.warn(problem.sentence, BinxWarning, stacklevel=2)
         files = [ends.file for ends in chain]
         tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)
@@ -149,7 +148,7 @@ class Planner:
         self._decoder: ChangeDecoder | None = None
         self._begun: _Begun | None = None
 
-    def slices(self, ends: FileEnds, *, resumed: bool = False, growing: bool = False) -> Iterator[Slice]:
+    def slices(self, ends: ChainLog, *, resumed: bool = False, growing: bool = False) -> Iterator[Slice]:
         """Cut a log."""
         file = ends.file
         if not resumed:

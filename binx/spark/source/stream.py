@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from binx.errors import AbsentError, RefusedError
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.scanning import Resumption
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
+from binx.source.names import next_name
 from binx.spark.source.plan import Planner, Slice, opened_chain, shares
 from binx.spark.source.request import Request, What
 
@@ -69,7 +70,7 @@ class Stream:
         return shares(slices, self._request.split_bytes)
 
     def _steps(
-        self, chain: list[FileEnds], start: Step | None, until: Step | None, most: int | None
+        self, chain: list[ChainLog], start: Step | None, until: Step | None, most: int | None
     ) -> Iterator[tuple[Step, int]]:
         """Yield the possible offsets, with the bytes before each."""
         split = self._request.split_bytes if most is None else min(most, self._request.split_bytes)
@@ -84,7 +85,7 @@ class Stream:
             # The rest of the log has no whole transaction.
             yield _step(ends, position, planner, whole=True), 0
 
-    def _between(self, server: str, chain: list[FileEnds], start: Step | None, end: Step) -> list[Slice]:
+    def _between(self, server: str, chain: list[ChainLog], start: Step | None, end: Step) -> list[Slice]:
         planner = self._planner(self._request, self._known(server, chain, start), start)
         slices: list[Slice] = []
         for ends, resumed in _remaining(chain, start, end):
@@ -92,7 +93,7 @@ class Stream:
         self._tables[server] = (end, planner.catalog)
         return slices
 
-    def _known(self, server: str, chain: list[FileEnds], start: Step | None) -> Catalog | None:
+    def _known(self, server: str, chain: list[ChainLog], start: Step | None) -> Catalog | None:
         """Return the tables at a step: the cached ones, or by reading statements up to it again."""
         if self._request.what is What.TRANSACTIONS or start is None:
             return None
@@ -116,10 +117,10 @@ class Stream:
 
 
 @contextmanager
-def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
+def _logs(request: Request) -> Iterator[list[tuple[str, list[ChainLog]]]]:
     """Open a request's logs, by server, without duplicates and in chain order."""
     with opened_chain(request) as chain:
-        servers: dict[str, dict[str, FileEnds]] = {}
+        servers: dict[str, dict[str, ChainLog]] = {}
         for ends in chain:
             if ends.file.is_relay_log:
                 raise RefusedError(
@@ -127,14 +128,14 @@ def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
                     " read the source's binary logs",
                     path=ends.file.path,
                 )
-            number, base = ends.server
+            number, base = ends.facts.server
             servers.setdefault(f"{number}/{base}", {}).setdefault(_key(ends), ends)
         yield [(server, list(logs.values())) for server, logs in servers.items()]
 
 
 def _remaining(
-    chain: Sequence[FileEnds], start: Step | None, until: Step | None
-) -> Iterator[tuple[FileEnds, bool]]:
+    chain: Sequence[ChainLog], start: Step | None, until: Step | None
+) -> Iterator[tuple[ChainLog, bool]]:
     """Yield the logs between two steps, set up for reading; the first may have been read in part."""
     place, is_begun = 0, False
     if start is not None:
@@ -153,7 +154,7 @@ def _remaining(
         raise AbsentError(f"the log {until['file']} existed when the batch was planned, but no longer does")
 
 
-def _place(chain: Sequence[FileEnds], step: Step) -> tuple[int, bool]:
+def _place(chain: Sequence[ChainLog], step: Step) -> tuple[int, bool]:
     """Return the index of the log to continue with, and whether it was read in part."""
     for place, ends in enumerate(chain):
         if _key(ends) == step["file"]:
@@ -167,10 +168,10 @@ def _place(chain: Sequence[FileEnds], step: Step) -> tuple[int, bool]:
     )
 
 
-def _step(ends: FileEnds, position: int, planner: Planner, *, whole: bool) -> Step:
+def _step(ends: ChainLog, position: int, planner: Planner, *, whole: bool) -> Step:
     following = ""
     if whole:
-        following = ends.next_file or (_numbered(ends.file.name) if ends.stopped else "")
+        following = ends.facts.next_log or (next_name(ends.file.name) if ends.facts.stopped else "")
     return {
         "file": _key(ends),
         "position": position,
@@ -180,11 +181,5 @@ def _step(ends: FileEnds, position: int, planner: Planner, *, whole: bool) -> St
     }
 
 
-def _numbered(name: str) -> str:
-    """Return the name of a server's next log."""
-    base, _, number = name.rpartition(".")
-    return f"{base}.{int(number) + 1:0{len(number)}}" if base and number.isdecimal() else ""
-
-
-def _key(ends: FileEnds) -> str:
+def _key(ends: ChainLog) -> str:
     return f"{ends.file.name}.{ends.file.identity}"

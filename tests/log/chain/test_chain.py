@@ -14,13 +14,13 @@ import pytest
 from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
-from binx.event.mariadb import MariadbGtidPosition
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ChainProblem, ProblemKind, ends_problems, epochs, order_ends
-from binx.log.chain.ends import read_ends
-from binx.log.chain.links import missing_gtids
-from binx.log.file import BinlogFile, Listed, open_files
+from binx.log.chain import chain
+from binx.log.chain.chain import epochs, in_order
+from binx.log.chain.ends import facts_of
+from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
+from binx.log.succession import ChainProblem, Listed, ProblemKind, missing_gtids
 from binx.verify.run import link_problems
 from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
@@ -65,11 +65,11 @@ def log(
 
 
 def order_files(files: list[BinlogFile]) -> list[BinlogFile]:
-    return [ends.file for ends in order_ends(map(read_ends, files))]
+    return [ends.file for ends in in_order(files)]
 
 
 def chain_problems(files: list[BinlogFile]) -> list[ChainProblem]:
-    return ends_problems(order_ends(map(read_ends, files)))
+    return chain.chain_problems(in_order(files))
 
 
 def names(files: list[BinlogFile]) -> list[str]:
@@ -87,11 +87,11 @@ def test_files_given_in_any_order_come_out_as_they_were_written(server: str) -> 
 
 @pytest.mark.parametrize("server", SHOPS)
 def test_the_ends_of_each_file_name_the_next_one(server: str) -> None:
-    ends = [read_ends(file) for file in open_files([str(path) for path in SHOPS[server]])]
+    ends = [facts_of(file) for file in open_files([str(path) for path in SHOPS[server]])]
     for before, after in pairwise(ends):
-        assert before.next_file == after.file.name
+        assert before.next_log == after.name
         assert not before.stopped
-    assert (ends[-1].next_file, ends[-1].stopped) == (None, True)
+    assert (ends[-1].next_log, ends[-1].stopped) == (None, True)
 
 
 @pytest.mark.parametrize("server", SHOPS)
@@ -108,7 +108,7 @@ def test_logs_that_were_all_given_a_prefix_follow_each_other(tmp_path: Path, ser
 def test_previous_gtids_are_those_of_all_files_before() -> None:
     seen = GtidSet()
     for file in open_files([str(path) for path in SHOPS["mysql-9.7"]]):
-        assert read_ends(file).previous_gtids == seen
+        assert facts_of(file).previous_gtids == seen
         for table in Scan(file, Level.LEVEL_INDEX):
             seen |= GtidSet.parse(",".join(table.gtid(index) or "" for index in range(len(table))))
 
@@ -116,10 +116,9 @@ def test_previous_gtids_are_those_of_all_files_before() -> None:
 def test_mariadbs_list_of_gtids_holds_the_last_of_each_domain_and_server() -> None:
     last = ""
     for file in open_files([str(path) for path in SHOPS["mariadb-10.11"]]):
-        ends = read_ends(file)
-        assert ends.gtid_list is not None
-        assert ",".join(map(str, ends.gtid_list)) == last
-        assert read_ends(file).previous_gtids is None
+        ends = facts_of(file)
+        assert str(ends.gtids_before) == last
+        assert facts_of(file).previous_gtids is None
         for table in Scan(file, Level.LEVEL_INDEX):
             last = table.gtid(len(table) - 1) or last
 
@@ -134,10 +133,10 @@ def test_the_ends_of_foreign_logs_are_what_a_whole_walk_meets(corpus: Path) -> N
                 pass
         except Exception:
             continue
-        ends = read_ends(file)
+        ends = facts_of(file)
         number, position, size = scan.control_events[-1] if scan.control_events else (0, 0, 0)
         last = number if position + size == file.size else 0
-        assert (ends.next_file is not None) == (last == EventType.ROTATE), path.name
+        assert (ends.next_log is not None) == (last == EventType.ROTATE), path.name
         assert ends.stopped == (last == EventType.STOP), path.name
         compared += 1
     assert compared > 80
@@ -147,7 +146,7 @@ def test_a_file_that_is_not_there_is_a_gap() -> None:
     files = open_files([str(path) for path in SHOPS["mysql-9.7"]])
     (problem,) = chain_problems([files[0], files[1], files[3], files[4]])
     assert problem.kind is ProblemKind.GAP
-    assert (problem.before.file, problem.after.file) == (files[1], files[3])
+    assert (problem.before.path, problem.after.path) == (files[1].path, files[3].path)
     assert "mysql-bin.000003" in problem.message
 
 
@@ -186,13 +185,12 @@ def test_gtids_that_a_later_log_does_not_know_are_told() -> None:
 def test_mariadbs_list_may_go_back_to_a_number_in_the_log_and_lack_a_deleted_domain(
     before: str, content: str, after: str, lost: str
 ) -> None:
-    ends = [read_ends(file) for file in open_files(list(map(str, SHOPS["mariadb-10.11"][:2])))]
-    lists = [
-        tuple(MariadbGtidPosition(*map(int, gtid.split("-"))) for gtid in text.split(",") if gtid)
-        for text in (before, after)
-    ]
-    listed = [log._replace(gtid_list=gtids) for log, gtids in zip(ends, lists, strict=True)]
-    problems = list(link_problems(listed, [GtidSet.parse(content), GtidSet()]))
+    ends = [facts_of(file) for file in open_files(list(map(str, SHOPS["mariadb-10.11"][:2])))]
+    first, second = (
+        log._replace(gtids_before=GtidSet.parse(text))
+        for log, text in zip(ends, (before, after), strict=True)
+    )
+    problems = list(link_problems(first, GtidSet.parse(content), second, GtidSet()))
     assert [problem.message.split()[2] for problem in problems] == ([lost] if lost else [])
 
 
@@ -251,13 +249,13 @@ def test_a_servers_id_that_changes_and_changes_back_breaks_no_chain(end: str) ->
     files = changing(end=end)
     assert_any_order_gives(files)
     assert chain_problems(files) == []
-    assert {ends.chain for ends in order_ends(map(read_ends, files))} == {0}
+    assert {ends.chain for ends in in_order(files)} == {0}
 
 
 def test_a_log_between_two_of_other_ids_that_is_not_there_is_a_gap() -> None:
     one, _, third, *_ = changing((97, 98, 99))
     (problem,) = chain_problems([third, one])
-    assert (problem.kind, problem.before.file) == (ProblemKind.GAP, one)
+    assert (problem.kind, problem.before.path) == (ProblemKind.GAP, one.path)
     assert "binlog.000002" in problem.message
 
 
@@ -277,15 +275,15 @@ def test_archived_logs_of_another_id_follow_by_the_time_of_their_rotation() -> N
     for file, name in zip((one, late), names, strict=True):
         cast("Bytes", file.source).path = name
     cast("Bytes", next_one.source).path = names[1]
-    assert [ends.chain for ends in order_ends(map(read_ends, (one, next_one)))] == [0, 0]
-    assert [ends.chain for ends in order_ends(map(read_ends, (one, late)))] == [0, 1]
+    assert [ends.chain for ends in in_order((one, next_one))] == [0, 0]
+    assert [ends.chain for ends in in_order((one, late))] == [0, 1]
 
 
 def test_gtids_that_contradict_make_no_chain_of_different_ids() -> None:
     uuid, stranger = b.UUID_TEXT, "11111111-2222-3333-4444-555555555555"
     one = log(1, at=10, server_id=97, previous=f"{uuid}:1-5", end="stop")
     other = log(2, at=30, server_id=98, previous=f"{stranger}:1-90", startup=True)
-    assert [ends.chain for ends in order_ends(map(read_ends, (one, other)))] == [0, 1]
+    assert [ends.chain for ends in in_order((one, other))] == [0, 1]
 
 
 def test_an_index_states_the_order_of_logs_of_different_names_and_clocks() -> None:
@@ -293,7 +291,7 @@ def test_an_index_states_the_order_of_logs_of_different_names_and_clocks() -> No
     for place, file in enumerate(files):
         file.listed = Listed("/data/mysql-bin.index", place)
     assert_any_order_gives(files)
-    assert {ends.chain for ends in order_ends(map(read_ends, files))} == {0}
+    assert {ends.chain for ends in in_order(files)} == {0}
 
 
 def test_a_base_name_that_changed_and_changed_back_is_one_chain_whose_names_break_off() -> None:
@@ -303,9 +301,9 @@ def test_a_base_name_that_changed_and_changed_back_is_one_chain_whose_names_brea
     files = [*old[:2], *new, old[2]]
     assert_any_order_gives(files)
     problems = chain_problems(files)
-    assert [(problem.kind, problem.after.file) for problem in problems] == [
-        (ProblemKind.GAP, new[0]),
-        (ProblemKind.GAP, old[2]),
+    assert [(problem.kind, problem.after.path) for problem in problems] == [
+        (ProblemKind.GAP, new[0].path),
+        (ProblemKind.GAP, old[2].path),
     ]
     assert "another name" in problems[0].message
 
@@ -324,7 +322,7 @@ def test_the_epoch_counts_the_servers_starts() -> None:
         log(4, at=40),
         log(1, at=50, server_id=2, startup=True),
     ]
-    ends = order_ends(map(read_ends, files))
+    ends = in_order(files)
     assert epochs(ends) == [1, 1, 2, 2, 1]
     assert epochs(ends[1:2]) == [0]
 
@@ -346,15 +344,15 @@ def test_only_a_files_ends_are_read(name: str, monkeypatch: pytest.MonkeyPatch) 
         return whole(start, stop)
 
     monkeypatch.setattr(file.source, "window", window)
-    read_ends(file)
+    facts_of(file)
     assert read < 20_000
 
 
 def test_a_cut_head_is_an_error_or_a_head_that_says_less() -> None:
     data = SHOPS["mysql-9.7"][1].read_bytes()[:400]
     for size in range(127, 400):
-        ends = read_ends(BinlogFile(Bytes(data[:size])))
-        assert ends.next_file is None
+        ends = facts_of(BinlogFile(Bytes(data[:size])))
+        assert ends.next_log is None
         assert not ends.stopped
 
 

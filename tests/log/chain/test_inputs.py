@@ -175,7 +175,7 @@ def test_standard_input_can_be_named_once(folder: Path) -> None:
 def test_a_chain_comes_in_the_order_in_which_it_was_written(folder: Path) -> None:
     with open_chain(logs(folder)[::-1]) as chain:
         assert [ends.file.path for ends in chain] == logs(folder)
-        assert str(chain[1].previous_gtids).endswith(":1-374")
+        assert str(chain[1].facts.previous_gtids).endswith(":1-374")
 
 
 def test_progress_adds_up_to_the_bytes_of_the_files(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import binx
 from binx.errors import AbsentError, BinxError, TruncatedError
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import read_ends
+from binx.log.chain.ends import facts_of
 from binx.log.chain.inputs import open_chain
 from binx.log.chain.relay import begins_inside, join_relay_logs
 from binx.log.file import open_files
@@ -198,10 +198,10 @@ def test_a_joined_source_shows_what_its_parts_hold() -> None:
 
 def test_a_file_that_reads_on_is_joined_once() -> None:
     files = open_files(relay_logs("mariadb-10.11"))
-    before = [read_ends(file).next_file for file in files]
+    before = [facts_of(file).next_log for file in files]
     join_relay_logs(files)
     assert sum(isinstance(file.source, JoinedSource) for file in files) == 1
     assert sum(file.resumption is not None for file in files) == len(cut_logs("mariadb-10.11"))
-    assert [read_ends(file).next_file for file in files] == before
+    assert [facts_of(file).next_log for file in files] == before
     for file in files:
         file.close()

@@ -10,8 +10,8 @@ import pytest
 
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import order_ends
-from binx.log.chain.ends import known_ends
+from binx.log.chain.chain import in_order
+from binx.log.chain.ends import known_facts
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending, OnDamage
@@ -204,7 +204,7 @@ def test_the_rest_of_a_log_in_use_is_lost_where_a_later_log_lists_more() -> None
 
     def chain(data: bytes) -> BinlogFile:
         logs = [BinlogFile(Bytes(data, "mysql-bin.000001")), BinlogFile(Bytes(second, "mysql-bin.000002"))]
-        return order_ends(map(known_ends, logs))[0].file
+        return in_order(logs, known_facts)[0].file
 
     def found(file: BinlogFile) -> int:
         return sum(len(table) for table in Scan(file, Level.LEVEL_TABLES))

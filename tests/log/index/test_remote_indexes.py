@@ -15,7 +15,7 @@ from binx.cli.run import run
 from binx.errors import AbsentError
 from binx.event.gtid.sets import GtidSet
 from binx.log import file as log_file
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.chain import ChainLog
 from binx.log.chain.inputs import expand_paths, open_chain
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.writer import write_index
@@ -207,7 +207,7 @@ def indexes(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(
-    chain: list[FileEnds], selection: Selection
+    chain: list[ChainLog], selection: Selection
 ) -> tuple[list[tuple[str, int, int]], int, str, list[str]]:
     """What a search takes, how many that is, what it misses, and what it says."""
     search = Search(chain, selection)
@@ -256,7 +256,7 @@ def selections(draw: st.DrawFn, server: str, first: int, logs: list[str]) -> Sel
 
 
 @pytest.fixture(scope="module")
-def chains(server: str, indexes: Path) -> Iterator[tuple[list[FileEnds], list[FileEnds]]]:
+def chains(server: str, indexes: Path) -> Iterator[tuple[list[ChainLog], list[ChainLog]]]:
     """A shop's logs, once without and once with their index files."""
     paths = list(map(str, SHOPS[server]))
     with open_chain(paths) as plain, open_chain(paths, index=IndexUse(str(indexes))) as indexed:
@@ -270,7 +270,7 @@ def chains(server: str, indexes: Path) -> Iterator[tuple[list[FileEnds], list[Fi
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_search_finds_the_same_with_index_files(
-    server: str, chains: tuple[list[FileEnds], list[FileEnds]], data: st.DataObject
+    server: str, chains: tuple[list[ChainLog], list[ChainLog]], data: st.DataObject
 ) -> None:
     plain, indexed = chains
     first = plain[0].file.format.header_timestamp * 1_000_000

@@ -108,6 +108,24 @@ def test_numbers_that_were_set_back_are_pulled(clean: Server, tmp_path: Path, ag
         assert differences(clean, tmp_path) == []
 
 
+def test_a_domain_that_was_deleted_from_the_list_is_not_lost(clean: Server, tmp_path: Path) -> None:
+    if not isinstance(clean, MariaDBServer):
+        pytest.skip("MySQL has no domains")
+    clean.sql("SET gtid_domain_id = 7; INSERT INTO t (v) VALUES ('of domain 7')", "pulled")
+    clean.flush_logs()
+    clean.sql("SET GLOBAL gtid_slave_pos = ''")
+    assert pull(tmp_path, clean.socket).returncode == 0
+    newest = clean.binlogs()[-1].name
+    while len(clean.binlogs()) > 1:
+        # A server keeps a log as long as it believes that a connection reads it.
+        clean.sql(f"PURGE BINARY LOGS TO '{newest}'")
+    clean.sql("FLUSH BINARY LOGS DELETE_DOMAIN_ID = (7)")
+    insert(clean, 100)
+    pulled = pull(tmp_path, clean.socket)
+    assert pulled.returncode == 0, pulled.stderr
+    assert differences(clean, tmp_path) == []
+
+
 def test_logs_that_were_reset_are_refused_and_go_into_a_new_chain(clean: Server, tmp_path: Path) -> None:
     insert(clean, 100, 20)
     assert pull(tmp_path, clean.socket).returncode == 0

@@ -212,7 +212,13 @@ class LogExport:
     def _begin_scan(self) -> tuple[Scan, Salvaging, PayloadCache]:
         """Return a scan of the whole log, its salvaging, and the cache of decompressed payloads."""
         file, options = self.file, self._options
-        scan = Scan(file, Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
+        scan = Scan(
+            file,
+            Level.LEVEL_TABLES,
+            verify=options.verify,
+            on_damage=options.on_damage,
+            texts=self._selector.selection.texts,
+        )
         check = None
         if options.on_damage is OnDamage.SALVAGE:
             check = DecodingCheck(file, self._catalog.copy(), self._selector.takes_table, options.decoder)

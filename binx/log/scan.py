@@ -35,7 +35,8 @@ class Scan:
     ``LEVEL_TABLES``.
 
     A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.identifiers.kernel_intervals` returns them) omits
-    most transactions that have none of them. Of these it reads only the beginning and the end.
+    most transactions that have none of them. Of these it reads only the beginning and the end. A scan at
+    another level for ASCII texts marks the transactions whose statements have one of them, or may have.
 
     Attributes:
         level: how much is known of the transactions.
@@ -56,6 +57,7 @@ class Scan:
         on_damage: OnDamage = OnDamage.STOP,
         gtids: dict[bytes, bytes] | None = None,
         span: Resumption | None = None,
+        texts: Sequence[str] = (),
     ) -> None:
         salvages = on_damage is OnDamage.SALVAGE
         if salvages and level is Level.LEVEL_INDEX:
@@ -73,6 +75,8 @@ class Scan:
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)
         if gtids is not None and not salvages:
             self._scanner.search(gtids)
+        if texts and level is not Level.LEVEL_INDEX and all(map(str.isascii, texts)):
+            self._scanner.search_texts([text.lower().encode() for text in texts])
         self._format = begin.format
         self._stop = _NO_STOP if begin.stop is None else begin.stop
         self._verify = verify
@@ -348,6 +352,7 @@ def find_transactions(
     *,
     verify: bool = True,
     gtids: dict[bytes, bytes] | None = None,
+    texts: Sequence[str] = (),
 ) -> TransactionScan:
     """Find a file's transactions the fastest way: from its index if it has one, else with a scan.
 
@@ -356,8 +361,9 @@ def find_transactions(
     Args:
         level: how much must be known of them; an index has everything.
         gtids: a scan may omit transactions with none of these, see :class:`Scan`.
+        texts: the texts of statements to search, which an index does not have.
     """
-    is_faster = gtids is not None and file.is_plain
+    is_faster = (gtids is not None and file.is_plain) or texts
     if not is_faster and file.index is not None:
         return file.index
-    return Scan(file, level, verify=verify, gtids=gtids)
+    return Scan(file, level, verify=verify, gtids=gtids, texts=texts)

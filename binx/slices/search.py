@@ -224,9 +224,10 @@ class Search:
         self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None
     ) -> TransactionScan:
         """Scan a file's transactions, through the index if possible, or salvaging damage."""
+        texts = self.selector.selection.texts
         if self._on_damage is OnDamage.STOP:
-            return find_transactions(file, level, verify=self._verify, gtids=gtids)
-        scan = Scan(file, Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
+            return find_transactions(file, level, verify=self._verify, gtids=gtids, texts=texts)
+        scan = Scan(file, Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage, texts=texts)
         self._salvaged.append(scan)
         return scan
 

@@ -106,12 +106,11 @@ def gather(
         if selection.is_everything or not (
             selector.complete or selector.rules_out(log.file, log.facts.previous_gtids)
         ):
-            if on_damage is OnDamage.SALVAGE:
-                scan: TransactionScan = Scan(log.file, Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
-            elif stored:
-                scan = find_transactions(log.file, level, verify=verify)
+            texts = selection.texts
+            if on_damage is OnDamage.STOP and stored:
+                scan: TransactionScan = find_transactions(log.file, level, verify=verify, texts=texts)
             else:
-                scan = Scan(log.file, level, verify=verify)
+                scan = Scan(log.file, level, verify=verify, on_damage=on_damage, texts=texts)
             gathering.begin(log, scan, epoch)
             error: BinxError | None = None
             try:

@@ -41,6 +41,13 @@ cdef enum:
     COMPRESSED = 64
     LENGTH_WRONG = 128
 
+cpdef enum TextMatch:
+    # Whether a statement's text has what a walk searches: not searched, no, perhaps, yes.
+    TEXT_UNKNOWN = 0
+    TEXT_ABSENT = 1
+    TEXT_POSSIBLE = 2
+    TEXT_FOUND = 3
+
 cdef struct Transaction:
     int64_t start
     int64_t end
@@ -65,6 +72,7 @@ cdef struct Transaction:
     uint8_t gtid_kind
     uint8_t flags
     uint8_t undoes_part
+    uint8_t text
 
 cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
     return record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB

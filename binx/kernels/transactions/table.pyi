@@ -20,6 +20,14 @@ class Kind(IntEnum):
     KIND_EMPTY = 7
     KIND_INCIDENT = 8
 
+class TextMatch(IntEnum):
+    """Whether the text of one of a transaction's statements has what a walk searches."""
+
+    TEXT_UNKNOWN = 0
+    TEXT_ABSENT = 1
+    TEXT_POSSIBLE = 2
+    TEXT_FOUND = 3
+
 class GtidKind(IntEnum):
     """The kind of a transaction's GTID."""
 

@@ -53,6 +53,7 @@ FIELDS = {
     "gtid_kind": field(&_blank.gtid_kind, STORAGE_BYTE),
     "flags": field(&_blank.flags, STORAGE_BYTE),
     "undoes_part": field(&_blank.undoes_part, STORAGE_BYTE),
+    "text": field(&_blank.text, STORAGE_BYTE),
     "bytes": STORAGE_BYTES_BETWEEN,
 }
 """The fields of a record by name, and ``bytes`` from start to end; all come out as 64-bit integers."""

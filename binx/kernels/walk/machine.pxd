@@ -61,6 +61,9 @@ cdef class TransactionMachine:
     cdef readonly TableMaps maps
     cdef readonly bint has_gtids
     cdef bint counts_rows
+    # Of the texts that are searched: the bytes, and what finds them.
+    cdef list texts
+    cdef Output needles
     cdef bint shows_events
     cdef object reader
     # Of the events that the reader gets: the sessions of statements, and sizes by type, as bits.
@@ -89,6 +92,8 @@ cdef class TransactionMachine:
     cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil
     @cython.final
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
+    @cython.final
+    cdef int search_statement(self, const Cursor *body, const Header *header) except -1 nogil
     @cython.final
     cdef int show_event(self, const Cursor *body, const Header *header, int64_t position) except -1 nogil
     @cython.final

@@ -64,6 +64,13 @@ class TransactionMachine:
     def new_table(self) -> TransactionTable:
         """Begin a new table for the transactions to come, and return the one that was filled."""
 
+    def search_texts(self, texts: list[bytes]) -> None:
+        """Search the texts of statements; the field ``text`` of transactions then has a :class:`TextMatch`.
+
+        Args:
+            texts: in lower case; the case of ASCII letters is ignored.
+        """
+
     def show_events(self, reader: Callable[[bytes, int], None]) -> None:
         """Pass to the reader each event that the walk itself does not parse.
 

@@ -20,6 +20,7 @@ from binx.kernels.rows.layouts cimport TableMaps
 from binx.kernels.output cimport Output, append, release, reserve, with_slack
 from binx.kernels.walk.statements cimport is_rollback_to, take_query_head
 from binx.kernels.transactions.table cimport *
+from binx.kernels.walk.text_search cimport Needle, contains, is_ascii, prepare_needle, take_text
 
 cdef enum:
     # Servers write a handful per file; a crafted file must not exhaust memory.
@@ -54,6 +55,7 @@ cdef class TransactionMachine:
         slots_release(&self.sources)
         slots_release(&self.sessions)
         release(&self.last_counts)
+        release(&self.needles)
 
     def new_table(self):
         cdef TransactionTable filled = self.table
@@ -90,6 +92,8 @@ cdef class TransactionMachine:
         if self.shows_events:
             self.show_event(body, header, position)
         if self.current.start >= 0:
+            if self.needles.size:
+                self.search_statement(body, header)
             self.take_part(body, header, event_class)
         elif event_class == CLASS_CONTROL:
             self.note_control(header, position)
@@ -106,6 +110,7 @@ cdef class TransactionMachine:
     cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil:
         memset(&self.current, 0, sizeof(Transaction))
         self.current.start = position
+        self.current.text = TEXT_ABSENT if self.needles.size else TEXT_UNKNOWN
         self.current.server_id = header.server_id
         self.current.begin_timestamp = -1
         self.current.first_count = self.table.counts.size // <int64_t> sizeof(TableCount)
@@ -149,6 +154,41 @@ cdef class TransactionMachine:
         elif event_class == CLASS_MARKER:
             self.content += 1
             current.undoes_part |= is_rollback_to(body[0])
+        return 0
+
+    def search_texts(self, list texts):
+        cdef Needle needle
+        cdef bytes text
+        self.texts = texts
+        for text in texts:
+            prepare_needle(&needle, <const uint8_t *> PyBytes_AS_STRING(text), len(text))
+            append(&self.needles, &needle, sizeof(Needle))
+
+    @cython.final
+    cdef int search_statement(self, const Cursor *body, const Header *header) except -1 nogil:
+        """Search a statement's text.
+
+        Only Python knows the character sets of texts that are not ASCII, and can decompress others.
+        """
+        cdef Cursor text = body[0]
+        cdef const uint8_t *start
+        cdef int64_t i
+        if self.current.text == TEXT_FOUND:
+            return 0
+        if header.type == MARIADB_QUERY_COMPRESSED_EVENT or header.type == TRANSACTION_PAYLOAD_EVENT:
+            self.current.text = TEXT_POSSIBLE
+            return 0
+        if not take_text(&text, header.type):
+            return 0
+        start = text.base + text.position
+        if not is_ascii(start, remaining(&text)):
+            self.current.text = TEXT_POSSIBLE
+            return 0
+        for i in range(self.needles.size // <int64_t> sizeof(Needle)):
+            if contains(start, remaining(&text), (<const Needle *> self.needles.data) + i):
+                # Besides its text, EXECUTE_LOAD_QUERY has a session, which is searched too.
+                self.current.text = TEXT_POSSIBLE if header.type == EXECUTE_LOAD_QUERY_EVENT else TEXT_FOUND
+                return 0
         return 0
 
     def show_events(self, reader):

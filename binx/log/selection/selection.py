@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource, number_range
-from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TextMatch, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import kernel_intervals, marked_gtids
@@ -101,6 +101,9 @@ def wanted_gtids(text: str) -> GtidSet:
 
 def _plain(value: GtidSet | Position | tuple[object, ...]) -> object:
     return str(value) if isinstance(value, GtidSet | Position) else list(value)
+
+
+_PERHAPS = (TextMatch.TEXT_UNKNOWN, TextMatch.TEXT_POSSIBLE, TextMatch.TEXT_FOUND)
 
 
 def required_level(selection: Selection) -> Level:
@@ -254,8 +257,7 @@ class Selector:
             for index in steps:
                 mask[index] = self._xa_ends.passes(file, table, index, bool(mask[index]))
         if selection.texts:
-            for index in table.marked(mask):
-                mask[index] = _has_text(file, table, index, selection.texts)
+            _keep_texts(mask, file, table, selection.texts)
         self._keep_limit(mask, table)
         return mask
 
@@ -335,6 +337,14 @@ def _table_filter(selection: Selection) -> TableFilter | None:
     from binx.log.selection.table_filter import TableFilter
 
     return TableFilter(selection.databases, selection.tables)
+
+
+def _keep_texts(mask: bytearray, file: BinlogFile, table: TransactionTable, texts: Sequence[str]) -> None:
+    """Unmark the transactions whose statements have none of the texts; what the scan left open is read."""
+    table.keep_values(mask, "text", _PERHAPS)
+    for index in table.marked(mask):
+        if table.value("text", index) != TextMatch.TEXT_FOUND:
+            mask[index] = _has_text(file, table, index, texts)
 
 
 def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequence[str]) -> bool:

@@ -13,6 +13,7 @@ from binx.errors import AbsentError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import Kind
 from binx.kernels.walk.scan import Level
+from binx.log.events import statement_texts
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.moments import Position, parse_position
@@ -139,188 +140,24 @@ def test_threads_and_engine_numbers_within_compressed_transactions_are_found() -
     assert len(found.transactions) == len(listed)
 
 
+TEXTS = ("update", "Insert INTO", "begin", "t (", "é", "straße", "zwei", "no such text", "_latin1 ")
+
+
 @pytest.mark.parametrize("path", sorted(TESTDATA.glob("*/small/*.binlog")), ids=lambda path: path.stem)
-def test_what_a_selection_needs_is_read_and_chooses_as_if_all_was_read(path: Path) -> None:
-    """The ends of compressed transactions tell their kinds, for one."""
-    fields = {"kinds": "kind", "server_ids": "server_id", "thread_ids": "thread_id", "xids": "xid"}
-    fields |= {"since": "commit_timestamp", "min_bytes": "bytes"}
+def test_texts_are_found_wherever_a_statement_has_them(path: Path) -> None:
+    """The walk finds what is ASCII; what it leaves open is read."""
     with BinlogFile.open(str(path)) as file:
-        values = {
-            option: {
-                table.value(field, i) for table in Scan(file, Level.LEVEL_TABLES) for i in range(len(table))
-            }
-            for option, field in fields.items()
-        }
-    for option, listed in values.items():
-        for value in listed:
-            given: Any = value if option in ("since", "min_bytes") else (value,)
-            selection = Selection(**{option: given})
-            whole = search(selection, [path], level=Level.LEVEL_TABLES)
-            assert search(selection, [path]).transactions == whole.transactions, (option, value)
-
-
-def test_the_limit_takes_the_first_that_pass_and_ends_the_search() -> None:
-    paths = SHOPS["mysql-9.7"]
-    everything = search(Selection(min_bytes=2_000), paths).transactions
-    found = search(Selection(min_bytes=2_000, limit=7), paths)
-    assert found.transactions == everything[:7]
-    assert found.selector.complete
-    over_files = search(Selection(min_bytes=2_000, limit=len(everything) - 1), paths)
-    assert over_files.transactions == everything[:-1]
-
-
-def test_a_limit_below_one_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="limit"):
-        Selector(Selection(limit=0))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.integers(1, 400), st.integers(0, 400), st.integers(0, 373), st.integers(0, 373), st.integers(0, 8000)
-)
-def test_filters_combine_with_and(first: int, more: int, since: int, until: int, size: int) -> None:
-    path = SHOPS["mysql-9.7"][0]
-    everything = search(Selection(), [path]).transactions
-    moments = [moment for moment, _ in times_of(path)]
-    low, high = sorted((moments[since], moments[until] + 1))
-    wanted = GtidSet.parse(f"{gtid_of('mysql-9.7', first)}-{first + more}")
-    found = search(Selection(gtids=wanted, since=low, until=high, min_bytes=size), [path])
-    assert found.transactions == [
-        one
-        for number, (one, moment) in enumerate(zip(everything, moments, strict=True), 1)
-        if first <= number <= first + more and low <= moment < high and one[2] - one[1] >= size
-    ]
-
-
-def test_the_level_is_the_least_that_answers() -> None:
-    assert required_level(Selection()) == Level.LEVEL_INDEX
-    cheap = Selection(
-        gtids=GtidSet(), since=1, start=Position(None, 4), server_ids=(1,), min_bytes=1, limit=1
-    )
-    assert required_level(cheap) == Level.LEVEL_INDEX
-    assert required_level(Selection(thread_ids=(1,))) == Level.LEVEL_TABLES
-    assert required_level(Selection(xids=(1,))) == Level.LEVEL_TABLES
-    assert required_level(Selection(databases=("a",), xids=(1,))) == Level.LEVEL_TABLES
-    assert required_level(Selection(tables=("a.b",))) == Level.LEVEL_TABLES
-    assert required_level(Selection(kinds=(Kind.KIND_DDL, Kind.KIND_ROLLBACK))) == Level.LEVEL_TABLES
-    assert required_level(Selection(kinds=(Kind.KIND_DDL, Kind.KIND_XA_COMMIT))) == Level.LEVEL_INDEX
-
-
-@pytest.mark.parametrize("level", list(Level))
-def test_a_higher_level_gives_the_same_selection(level: Level) -> None:
-    paths = SHOPS["mysql-9.7"]
-    selection = Selection(gtids=GtidSet.parse(f"{gtid_of('mysql-9.7', 300)}-900"), min_bytes=1000)
-    assert search(selection, paths, level=level).transactions == search(selection, paths).transactions
-
-
-def test_positions_take_what_lies_between_them() -> None:
-    path = SHOPS["mysql-9.7"][2]
-    everything = search(Selection(), [path]).transactions
-    start, stop = everything[3][1], everything[9][1]
-    found = search(Selection(start=Position(None, start), stop=Position(None, stop)), [path])
-    assert found.transactions == everything[3:9]
-    assert found.selector.notes == []
-    assert found.selector.complete
-
-
-def test_a_position_inside_a_transaction_snaps_back_to_its_start_and_says_so() -> None:
-    path = SHOPS["mysql-9.7"][2]
-    everything = search(Selection(), [path]).transactions
-    start, stop = everything[3][1] + 1, everything[9][2] - 1
-    found = search(Selection(start=Position(None, start), stop=Position(None, stop)), [path])
-    assert found.transactions == everything[3:9]
-    assert [note.split(": ")[1] for note in found.selector.notes] == [
-        f"the start position {start} is inside the transaction at {everything[3][1]};"
-        " the selection starts there",
-        f"the stop position {stop} is inside the transaction at {everything[9][1]};"
-        " the selection ends before it",
-    ]
-
-
-def test_positions_in_several_files_take_the_files_between_whole() -> None:
-    paths = SHOPS["mysql-9.7"]
-    everything = search(Selection(), paths).transactions
-    second = [one for one in everything if one[0] == "mysql-bin.000002"]
-    fourth = [one for one in everything if one[0] == "mysql-bin.000004"]
-    selection = Selection(
-        start=parse_position(f"mysql-bin.000002:{second[7][1]}"),
-        stop=parse_position(f"some/folder/mysql-bin.000004:{fourth[5][1]}"),
-    )
-    found = search(selection, paths)
-    third = [one for one in everything if one[0] == "mysql-bin.000003"]
-    assert found.transactions == [*second[7:], *third, *fourth[:5]]
-    assert found.searched == ["mysql-bin.000002", "mysql-bin.000003", "mysql-bin.000004"]
-
-
-def test_a_position_without_a_file_needs_a_single_file() -> None:
-    with pytest.raises(UsageError, match="FILE:POS"):
-        Selector(Selection(start=Position(None, 4)), ["mysql-bin.000001", "mysql-bin.000002"])
-
-
-def test_a_position_in_a_file_that_was_not_given_is_absent() -> None:
-    with pytest.raises(AbsentError, match=r"mysql-bin\.000009:4"):
-        Selector(Selection(stop=parse_position("mysql-bin.000009:4")), ["mysql-bin.000001"])
-
-
-def test_a_position_in_one_of_two_files_of_a_name_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="several files"):
-        Selector(Selection(stop=parse_position("a:4")), ["a", "a"])
-
-
-@pytest.mark.parametrize("server", SHOPS)
-def test_a_table_takes_the_transactions_that_change_its_rows(server: str) -> None:
-    for path in SHOPS[server]:
-        found = {one[1] for one in search(Selection(tables=("shop.payments",)), [path]).transactions}
-        with BinlogFile.open(str(path)) as file:
-            scan = Scan(file, Level.LEVEL_TABLES)
-            changing = {
-                table.value("start", index)
-                for table in scan
-                for index in range(len(table))
-                if any(scan.table_name(count[0]) == ("shop", "payments") for count in table.counts_of(index))
-            }
-        assert changing <= found
-
-
-def test_patterns_take_what_a_shell_would() -> None:
-    paths = SHOPS["mysql-9.7"]
-    archive = search(Selection(databases=("shop-archive",)), paths)
-    assert archive.transactions
-    assert search(Selection(databases=("shop-arch*",)), paths).transactions == archive.transactions
-    assert search(Selection(databases=("shop[-_]archiv?",)), paths).transactions == archive.transactions
-    assert search(Selection(databases=("SHOP-archive",)), paths).transactions == []
-    assert (
-        search(Selection(databases=("shop-archive", "nowhere")), paths).transactions == archive.transactions
-    )
-
-
-def test_a_statement_passes_when_it_names_the_table() -> None:
-    paths = SHOPS["mysql-9.7"]
-    with_ddl = search(Selection(tables=("shop-archive.*",)), paths)
-    kinds = set()
-    for name, start, _, _ in with_ddl.transactions:
-        with BinlogFile.open(str(paths[0].with_name(name))) as file:
-            for table in Scan(file, Level.LEVEL_TABLES):
-                kinds |= {
-                    table.value("kind", i) for i in range(len(table)) if table.value("start", i) == start
-                }
-    assert kinds == {1, 2}
-
-
-def test_backticks_quote_dots_and_pattern_characters() -> None:
-    paths = SHOPS["mysql-9.7"]
-    quoted = search(Selection(tables=("`shop-archive`.`closed orders/2026 100%`",)), paths)
-    assert quoted.transactions
-    assert search(Selection(tables=("shop-archive.`closed*`",)), paths).transactions == []
-
-
-@pytest.mark.parametrize("text", ["orders", "", "a.b.c", "a.", ".b", "`a.b", "`a`b.c", "a.`b`c"])
-def test_what_is_no_table_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError):
-        Selector(Selection(tables=(text,)))
-
-
-@pytest.mark.parametrize("text", ["a.b", "", "`a", "."])
-def test_what_is_no_database_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError):
-        Selector(Selection(databases=(text,)))
+        statements = [
+            [
+                text.casefold()
+                for text in statement_texts(
+                    file, table.value("start", index), table.value("end", index), table.format
+                )
+            ]
+            for table in Scan(file, Level.LEVEL_TABLES)
+            for index in range(len(table))
+        ]
+        for text in TEXTS:
+            selector, scan = Selector(Selection(texts=(text,))), Scan(file, Level.LEVEL_TABLES, texts=(text,))
+            passing = [mark for table in scan for mark in selector.mask(file, scan, table)]
+            assert passing == [any(text.casefold() in one for one in own) for own in statements], text

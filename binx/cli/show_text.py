@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
+from functools import lru_cache
 from itertools import islice
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.layout import UNKNOWN
@@ -24,6 +26,8 @@ _CHANGED = f"{INDENT[:-2]}*   "
 """Precedes the name of an updated column."""
 _OPERATIONS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
 _NAME_MOST = 32
+_LINES_WRITTEN = 1024
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 _LONG = ("sql", "options", "columns")
 """Fields shown on separate lines."""
@@ -127,11 +131,21 @@ class ShowText:
         if shown.row_count is None:
             return
         room = None if self._most_rows is None else max(self._most_rows - self._rows, 0)
+        lines: list[str] = []
         for row in islice(shown.rows, room):
-            table = f"{safe_text(row['db'])}.{safe_text(row['table'])}"
-            yield _line(self.coloured(f"{INDENT}{_OPERATIONS[row['type']]} {table}", BOLD))
-            yield from map(_line, self.values(row))
+            lines.append(self._heading(row["type"], row["db"], row["table"]))
+            lines += self.values(row)
+            if len(lines) > _LINES_WRITTEN:
+                yield _lines(lines)
+                lines = []
+        yield _lines(lines)
         self._rows += shown.row_count
+
+    # The rows of an event repeat it.
+    @lru_cache(maxsize=256)  # noqa: B019 - one of these is made a process
+    def _heading(self, operation: str, db: str, table: str) -> str:
+        text = f"{INDENT}{_OPERATIONS[operation]} {safe_text(db)}.{safe_text(table)}"
+        return self.coloured(text, BOLD)
 
     def _left_out(self) -> Iterator[str]:
         """Yield the number of rows of the last transaction that were not shown."""
@@ -147,11 +161,14 @@ class ShowText:
     def values(self, row: dict[str, Any]) -> Iterator[str]:
         """Yield a row change column by column, with updated columns marked."""
         before, after = row.get("before"), row.get("after")
-        names = list(dict.fromkeys([*(before or ()), *(after or ())]))
-        for name, padded in _padded(names).items():
-            if before is None or after is None:
-                yield f"{INDENT}  {padded}  {value_text((after or before or {})[name])}"
-            elif name not in after:
+        if before is None or after is None:
+            values = after or before or {}
+            for padded, value in zip(_padded(tuple(values)), values.values(), strict=True):
+                yield f"{INDENT}  {padded}  {value_text(value)}"
+            return
+        names = tuple(before if before.keys() == after.keys() else before | after)
+        for name, padded in zip(names, _padded(names), strict=True):
+            if name not in after:
                 yield self.coloured(f"{INDENT}  {padded}  {value_text(before[name])}", _FAINT)
             elif name not in before:
                 yield self._changed(padded, None, value_text(after[name]))
@@ -177,6 +194,10 @@ def value_text(value: Any) -> str:
     """Format a column's value: bytes as 0x…, text in quotes, all else as JSON; long values are truncated."""
     if value is None:
         return "NULL"
+    if isinstance(value, str):
+        return safe_text(encode_basestring(value))
+    if type(value) is int:
+        return str(value)
     if isinstance(value, dict) and "start" in value:
         opening = '"' if value["is_text"] else "0x"
         return f"{opening}{safe_text(value['start'])}{ELLIPSIS} ({value['bytes']:,} bytes)"
@@ -184,17 +205,23 @@ def value_text(value: Any) -> str:
         return f"0x{value['hex']}"
     if isinstance(value, dict) and list(value) == ["document"]:
         return safe_text(value["document"])
-    return safe_text(json.dumps(value, ensure_ascii=False))
+    return safe_text(_JSON.encode(value))
 
 
-def _padded(names: Sequence[str]) -> dict[str, str]:
+# The rows of a table repeat its names.
+@lru_cache(maxsize=256)
+def _padded(names: tuple[str, ...]) -> tuple[str, ...]:
     """Pad names to equal width."""
     size = min(max([text_width(safe_text(name)) for name in names], default=0), _NAME_MOST)
-    return {name: pad_text(safe_text(name), size) for name in names}
+    return tuple(pad_text(safe_text(name), size) for name in names)
 
 
 def _line(text: str) -> bytes:
     return encoded(f"{text}\n")
+
+
+def _lines(texts: Sequence[str]) -> bytes:
+    return encoded("\n".join([*texts, ""]))
 
 
 def _scalar(value: Any) -> str:

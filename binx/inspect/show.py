@@ -28,6 +28,10 @@ from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
 from binx.slices.values import ReadableValues
 
+_ROWS_PARSED = 256
+"""Number of rows that are parsed together."""
+_SEPARATOR = b", "
+
 _PAGES = 16
 """Maximum number of transaction tables that are kept for decoding without reading earlier files."""
 
@@ -65,7 +69,8 @@ class ShownEvent:
         JSON form of :mod:`binx.slices.values`, or for people in that of
         :class:`~binx.slices.values.ReadableValues`.
         """
-        return map(document, self._rows.texts())
+        while text := b"".join(self._rows.text(_ROWS_PARSED)):
+            yield from json.loads(b"[%b]" % text.removeprefix(_SEPARATOR))
 
     def rows_text(self, most: int | None = None) -> Iterator[bytes]:
         """Return all row changes, or at most ``most``, as JSON objects separated by commas."""
@@ -105,7 +110,7 @@ class Showing:
         self._on_damage = on_damage
         self.search = self._new_search(selection)
         values = ReadableValues() if readable else None
-        self._render = JsonRows(lines=False, values=values, between=not readable)
+        self._render = JsonRows(lines=False, values=values, between=True)
         self._decoders: list[ChangeDecoder] = []
 
     def _new_search(self, selection: Selection) -> Search:

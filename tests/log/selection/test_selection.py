@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binx.errors import AbsentError, UsageError
+from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.kernels.transactions.table import Kind
 from binx.kernels.walk.scan import Level
 from binx.log.events import statement_texts
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.log.selection.moments import Position, parse_position
-from binx.log.selection.selection import Selection, Selector, required_level
+from binx.log.selection.selection import Selection, Selector
 from tests.conftest import SHOPS, TESTDATA
 from tests.log.searching import SMALL, demo, gtid_of, listed_transactions, search
 

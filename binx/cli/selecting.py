@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.command import COUNT, NUMBER, combined, option, parsed
@@ -12,7 +12,13 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.gtid_names import has_short_uuids, position_of, with_whole_uuids
-from binx.log.selection.moments import Position, parse_position, parse_size, parse_zoned_time
+from binx.log.selection.moments import (
+    Position,
+    parse_position,
+    parse_size,
+    parse_zone,
+    parse_zoned_time,
+)
 from binx.log.selection.selection import Selection, wanted_gtids
 
 if TYPE_CHECKING:
@@ -71,7 +77,7 @@ _SELECTION_OPTIONS = combined(
         "gtids",
         **_GTIDS,
         help_text="GTID in this set: uuid:1-5:7, uuid:100-, uuid:tag:1-3, 0-1-100..200; separate several by"
-        " commas. The first digits of a UUID are enough.",
+        " commas. The first four digits of a UUID, or more, are enough.",
     ),
     _selecting(
         "--exclude-gtid", "--exclude-gtids", "exclude_gtids", **_GTIDS, help_text="GTID not in this set."
@@ -82,7 +88,7 @@ _SELECTION_OPTIONS = combined(
         "--since",
         **_TIME,
         help_text="Committed at or after this time: 11:50, today, yesterday, '20 minutes ago',"
-        " '2026-11-21 02:10 Europe/Berlin'. Without a zone: that of --tz, or UTC.",
+        " '2026-11-21 02:10 Europe/Berlin'. Without a zone: that of --tz.",
     ),
     _selecting("--until", **_TIME, help_text="Committed before this time."),
     _selecting(
@@ -135,6 +141,15 @@ _SELECTION_OPTIONS = combined(
 )
 
 
+_ZONE = _selecting(
+    "--tz ZONE",
+    "zone",
+    type=parsed(parse_zone),
+    default="UTC",
+    help_text="Time zone of the times of --since and --until: Europe/Berlin, +02:00, local.",
+)
+
+
 def parse_condition(text: str) -> Condition:
     """Parse a condition; the parser is loaded only if one is given."""
     from binx.where.condition import Condition
@@ -152,9 +167,11 @@ WHERE = _selecting(
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that select transactions; the function gets them as a single ``selection``."""
+    shows_times = "zone" in signature(function).parameters
 
     @wraps(function)
     def with_selection(**values: Any) -> Any:
+        zone = values["zone"] if shows_times else values.pop("zone")
         chosen = {name: values.pop(name) for name in Selection._fields}
         paths = values["files"] if "files" in values else (values["left"], values["right"])
         for name in ("gtids", "exclude_gtids"):
@@ -172,12 +189,13 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         chosen["kinds"] = tuple(kind for kinds in chosen["kinds"] for kind in kinds)
         for name in ("since", "until"):
             if chosen[name] is not None:
-                chosen[name] = parse_zoned_time(chosen[name], values.get("zone", UTC))
+                chosen[name] = parse_zoned_time(chosen[name], zone)
         selection = Selection(**chosen)
         selection.check()
         return function(selection=selection, **values)
 
-    decorated: Callable[..., Any] = _SELECTION_OPTIONS(with_selection)
+    options = _SELECTION_OPTIONS if shows_times else combined(_SELECTION_OPTIONS, _ZONE)
+    decorated: Callable[..., Any] = options(with_selection)
     return decorated
 
 

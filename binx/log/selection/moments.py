@@ -20,7 +20,7 @@ _SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
 _AGO = r"([0-9]{1,9})\s*(s|m|h|d|w)(?:ec|econd|in|inute|our|ay|eek)?s?\s+ago"
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DAYS_AGO = {"today": 0, "yesterday": 1}
-_CLOCK = r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?"
+_CLOCK = r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,6}))?)?\s*([A-Za-z+-]\S*)?"
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 _OFFSET = r"[0-9]{1,19}"
@@ -53,9 +53,9 @@ def parse_time(text: str) -> int:
 def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> int:
     """Parse a time as :func:`parse_time` does, also with a named zone or relative to now.
 
-    ``2026-11-21 02:10 Europe/Berlin`` names its zone; ``local`` is this machine's zone. ``11:50`` is the last
-    time at which the clock showed that; ``20 minutes ago`` and ``now`` are relative to now; ``today`` and
-    ``yesterday`` are the first moments of these days.
+    ``2026-11-21 02:10 Europe/Berlin`` names its zone; ``local`` is this machine's zone. ``11:50``, or
+    ``11:50:03.25+02:00``, is the last time at which the clock showed that; ``20 minutes ago`` and ``now`` are
+    relative to now; ``today`` and ``yesterday`` are the first moments of these days.
 
     Args:
         zone: of times without one.
@@ -71,7 +71,8 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
         return _at_clock(time(), days, zone, _now(now))
     clock = re.fullmatch(_CLOCK, text.strip())
     if clock is not None:
-        return _last_time(time(int(clock[1]), int(clock[2]), int(clock[3] or 0)), zone, _now(now))
+        shown = time(int(clock[1]), int(clock[2]), int(clock[3] or 0), int((clock[4] or "").ljust(6, "0")))
+        return _last_time(shown, parse_zone(clock[5]) if clock[5] else zone, _now(now))
     written, _, name = text.strip().rpartition(" ")
     if written and name[0].isalpha() and (local := _as_shown(written)) is not None:
         if local.tzinfo is not None:

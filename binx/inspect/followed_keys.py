@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from binx.errors import RefusedError, UsageError
 from binx.rows.columns.names import ResolvedTable, key_positions
-from binx.rows.columns.schema import folded_name
+from binx.rows.columns.schema import Provenance, folded_name
 from binx.rows.images import BatchImages, ChangeGroup, ChangePlace
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
@@ -95,6 +95,8 @@ class FollowedKeys:
         """Return the key's columns, case-folded."""
         keyed = [table.columns[index] for index in key_positions(table.columns)]
         name = f"{table.db}.{table.name}"
+        if not keyed and all(column.provenance.name is not Provenance.NONE for column in table.columns):
+            raise UsageError(f"{name} has no primary key; use --where instead of --pk")
         if not keyed:
             raise RefusedError(
                 f"the primary key of {name} is not known: {table.why_unknown}; or use --where instead of --pk"

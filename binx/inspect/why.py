@@ -178,8 +178,11 @@ class RowLife:
             if any(part.mask):
                 yield from self._of_table(part.file, part.table, part.mask)
         if not self._is_table_found:
-            tables = ", ".join(self.search.selector.selection.tables)
-            raise AbsentError(f"no changes of {tables} in the files; binx stats lists the tables")
+            selection = self.search.selector.selection
+            within = "files" if selection._replace(tables=()).is_everything else "selected transactions"
+            raise AbsentError(
+                f"no changes of {', '.join(selection.tables)} in the {within}; binx stats lists the tables"
+            )
         if self._condition is not None:
             self._condition.check()
 

@@ -5,13 +5,14 @@ For inspecting a few transactions; loops over all of them are in :mod:`binx.kern
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError, TruncatedError
 from binx.event.format import CHECKSUM_SIZE, FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
-from binx.event.parse import Event, Parser, parse_event
+from binx.event.parse import Event, Parser, UnknownEvent, parse_event
 from binx.event.payload import (
     StoredBytes,
     TransactionPayload,
@@ -59,15 +60,39 @@ def transaction_events(
 
 def statement_texts(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[str]:
     """Yield the statement texts of ``[start, end)``, including those logged with row events."""
-    for _, event in transaction_events(file, start, end, description):
+    for raw in raw_events(file, start, end, description, _parse_text):
+        event = raw.event
         statement = event.query if isinstance(event, ExecuteLoadQuery) else event
         if isinstance(statement, Query | RowsQuery):
             yield statement.text
 
 
+_TEXTS = frozenset(
+    {
+        EventType.QUERY,
+        EventType.MARIADB_QUERY_COMPRESSED,
+        EventType.EXECUTE_LOAD_QUERY,
+        EventType.ROWS_QUERY,
+        EventType.MARIADB_ANNOTATE_ROWS,
+    }
+)
+
+
+def _parse_text(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
+    """Parse an event that has a statement's text; the others are not needed."""
+    return parse_event(body, header, description) if header.type in _TEXTS else UnknownEvent(header.type, b"")
+
+
+_OF_TRANSACTIONS = re.compile(r"(?:BEGIN|SAVEPOINT|ROLLBACK|RELEASE|XA)\b")
+
+
 def first_statement(file: BinlogFile, start: int, end: int, description: FormatDescription) -> str:
-    """Return the text of the first statement of ``[start, end)``; empty without one."""
-    return next(statement_texts(file, start, end, description), "")
+    """Return the text of the first statement of ``[start, end)``; empty without one.
+
+    Those that servers write about the transaction itself, such as BEGIN, are none.
+    """
+    texts = statement_texts(file, start, end, description)
+    return next((text for text in texts if not _OF_TRANSACTIONS.match(text)), "")
 
 
 def raw_events(

@@ -105,7 +105,7 @@ def _with_reader(plan: RecoveryPlan, programs: Programs, copying: list[str], pat
     options = [f"--start-position={first.start}", f"--stop-position={last.end}"]
     if plan.held:
         options.append(f"--exclude-gtids={plan.held}")
-    line = f"{join([programs.reader, *options, *paths])} | {programs.client}"
+    line = f"{join([programs.reader, *options, *map(operand, paths)])} | {programs.client}"
     return Way("mysqlbinlog", f"with {programs.reader}", (*copying, line))
 
 
@@ -119,7 +119,7 @@ def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
     ]
     if plan.held:
         options += ["--exclude-gtid", str(plan.held)]
-    paths = [log.path for log in plan.logs]
+    paths = [operand(log.path) for log in plan.logs]
     lines = (
         join(["binx", "extract", *_keys(), *options, "-o", "replay.binlog", *paths]),
         f"{programs.reader} replay.binlog | {programs.client}",
@@ -131,7 +131,7 @@ def _as_relay_logs(plan: RecoveryPlan, programs: Programs, copying: list[str], p
     """Let the restored server's applier replay the logs as relay logs, with its parallel workers."""
     names = [f"{RELAY}.{number:06d}" for number in range(1, len(paths) + 1)]
     lines = [*copying, "DATADIR=${DATADIR:-/var/lib/mysql}  # of the restored server, which is stopped"]
-    lines += [f'cp {quote(path)} "$DATADIR/{name}"' for path, name in zip(paths, names, strict=True)]
+    lines += [f'cp {quote(operand(path))} "$DATADIR/{name}"' for path, name in zip(paths, names, strict=True)]
     listed = " ".join(f"./{name}" for name in names)
     lines += [
         f'printf "%s\\n" {listed} > "$DATADIR/{RELAY}.index"',
@@ -169,6 +169,11 @@ def _copy(log: LogPart) -> tuple[str, str] | None:
         program = "gzip" if is_gzip(magic) else "zstd"
         return copy, f"{join([program, '-dc', '--', log.path])} > {quote(copy)}"
     return None
+
+
+def operand(path: str) -> str:
+    """Return a path as an argument that no program takes for an option."""
+    return f"./{path}" if path.startswith("-") and path != STANDARD_INPUT else path
 
 
 def _keys() -> list[str]:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
-from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.chain import ChainLog, chain_problems
 from binx.log.identifiers import kernel_intervals, marked_gtids
@@ -43,6 +43,7 @@ def plan_recovery(
     logs = logs_of_backup(chain, backup)
     planner = _Planner(logs, backup, target or Target())
     planner.walk()
+    planner.note_gtid_mode()
     others = [ends for ends in chain if ends.chain != logs[0].chain]
     firsts = {ends.chain: ends.file.path for ends in reversed(others)}
     if firsts:
@@ -78,6 +79,8 @@ class _Planner:
         """Index of the last log that has transactions to replay."""
         self._waiting = GtidSet()
         """GTIDs in the backup after the last transaction to replay."""
+        self._kinds: set[int] = set()
+        """Whether the transactions to replay have GTIDs."""
         written_by = logs[0].file.format
         self.plan = RecoveryPlan(backup, target, written_by.flavour, written_by.version)
 
@@ -99,6 +102,21 @@ class _Planner:
             if stopped:
                 return
         self._check_end(self._logs[-1])
+
+    def note_gtid_mode(self) -> None:
+        """Note with which gtid_mode a server takes transactions with and without GTIDs."""
+        if GtidKind.GTID_ANONYMOUS not in self._kinds:
+            return
+        if GtidKind.GTID_MYSQL in self._kinds:
+            self._note(
+                "some of these transactions have GTIDs and others have none, which a server replays only with"
+                " gtid_mode=ON_PERMISSIVE or OFF_PERMISSIVE"
+            )
+        else:
+            self._note(
+                "these transactions have no GTIDs, and a server with gtid_mode=ON refuses them (ERROR 1782):"
+                " replay them with ON_PERMISSIVE, OFF_PERMISSIVE or OFF"
+            )
 
     def _start_index(self) -> int | None:
         """Return the index of the log where replay begins; None if it is missing."""
@@ -232,6 +250,8 @@ class _Planner:
             first = taken[0]
             self.plan.begin = self._edge(ends, table, first, "start")
         last = taken[-1] if taken else -1
+        kinds = memoryview(table.column("gtid_kind")).cast("q")
+        self._kinds |= {kinds[index] for index in taken}
         if taken:
             held_between = bytearray(first <= index < last and held[index] for index in range(len(table)))
             self.plan.held |= self._waiting | GtidSet(marked_gtids(table, held_between))

@@ -175,8 +175,8 @@ def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
             "long_transaction",
             evidence.long_count,
             f"{counted(evidence.long_count, 'transaction')} took over a minute from the first statement to"
-            f" the commit, holding locks; the longest, {worst['transaction']}, took"
-            f" {int(worst['duration'][1]):,} s",
+            f" the commit, holding locks; the longest, {worst['transaction']}, took at least"
+            f" {int(worst['duration'][0]):,} s",
         )
     yield (
         "clock_back",

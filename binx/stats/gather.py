@@ -219,7 +219,9 @@ class _Gathering:
         self._largest.take(part)
         self._longest.take(part)
         self._huge_count += len(rank(table, mask, Measure.MEASURE_BYTES, False, len(table), HUGE_BYTES))
-        self._long_count += len(rank(table, mask, Measure.MEASURE_DURATION, False, len(table), LONG_SECONDS))
+        self._long_count += len(
+            rank(table, mask, Measure.MEASURE_DURATION, False, len(table), LONG_SECONDS - 1)
+        )
         if self._groups is not None:
             self._groups.take(part)
         self._take_gtids(table, mask)

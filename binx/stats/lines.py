@@ -39,7 +39,7 @@ PLAIN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "file", "s
 """Default fields of a plain line."""
 
 _STATEMENT = 500
-"""Maximum number of characters shown of a schema statement."""
+"""Maximum number of characters shown of a statement."""
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class LineWriter:
             except (DamagedError, UnsupportedError) as error:
                 self.unread.append(f"{error}; the statement is listed without its text")
                 return b""
-            return encoded(safe_text(" ".join(text.split())[:_STATEMENT]))
+            return encoded(safe_text(" ".join(text.split())[:_STATEMENT]) or "-")
 
         self._texts.begin_file(
             encoded(_json_string(file.name) if self._json else safe_text(file.name)),

@@ -17,6 +17,7 @@ ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SURE_SECONDS = 60
 _UNIT = 1024
 _LATEST = 253_402_300_799_999_999
 """The last µs of the year 9999."""
@@ -62,10 +63,16 @@ def period_text(seconds: int) -> str:
 
 
 def transaction_duration_text(seconds: int | None) -> str:
-    """Format a transaction's duration, known in whole seconds: ``< 1 s``, ``12 s``, ``3 min 04 s``."""
+    """Format a transaction's duration: ``0–1 s``, ``11–13 s``, ``3 min 04 s``.
+
+    Args:
+        seconds: between its begin time and its commit time, whose fractions are not known.
+    """
     if seconds is None:
         return "-"
-    return duration_text(seconds * MICROSECONDS) if seconds else "< 1 s"
+    if seconds >= _SURE_SECONDS:
+        return duration_text(seconds * MICROSECONDS)
+    return f"{max(seconds - 1, 0)}\N{EN DASH}{seconds + 1} s"
 
 
 def time_text(moment: int, zone: tzinfo = UTC) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
+from tests.conftest import TESTDATA
 from tests.log import building as b
 
 
@@ -233,3 +234,11 @@ def test_a_range_of_gtids_without_end_goes_on_through_all_logs(shop: Shop, first
     ended = binx("ls", "--columns", "gtid", "--gtid", f"{source}:{first}-", *shop.logs)
     assert ended.code == 0
     assert ended.lines == [f"{source}:{number}" for number in range(first, shop.transactions + 1)]
+
+
+def test_the_text_of_a_change_that_is_logged_as_a_statement_is_listed() -> None:
+    log = TESTDATA / "mysql-9.7" / "small" / "statements.binlog"
+    changed = binx("ls", "--kind", "dml", "--columns", "tables", log).lines
+    assert changed[1] == "INSERT INTO t (e) VALUES (@bytes)"
+    assert "small.t +1" in changed
+    assert "BEGIN" not in changed

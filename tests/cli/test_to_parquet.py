@@ -297,6 +297,9 @@ def test_a_terminal_gets_whole_lines_with_colours(shop: Shop) -> None:
         (["--table", "shop.orders", "--pk", "1", "--pk", "2"], 2, "expected 1 value, found 2"),
         (["--table", "shop.orders", "--pk", "one"], 2, "expected a number"),
         (["--table", "shop.orders", "--where", "id +"], 2, "'--where'"),
+        (["--table", "shop.audit_log", "--pk", "1"], 2, "has no primary key; use --where"),
+        (["--table", "shop.nothing", "--pk", "1"], 4, "no changes of shop.nothing in the files"),
+        (["--table", "shop.orders", "--pk", "1", "--since", "2030-01-01"], 4, "in the selected transactions"),
     ],
 )
 def test_what_cannot_be_told(shop: Shop, arguments: list[str], code: int, said: str) -> None:

@@ -21,6 +21,7 @@ from binx.recovery.commands import replay_ways
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
 from binx.recovery.planning import plan_recovery
 from tests.conftest import TESTDATA
+from tests.log import building as b
 
 SHOPS = ["mysql-9.7", "mariadb-10.11"]
 
@@ -284,3 +285,30 @@ def test_old_servers_are_given_the_words_that_they_know(
     script = "\n".join(replay_ways(found)[-1].lines)
     assert all(statement in script for statement in statements)
     assert f"--skip-{option}-start" in script
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [((b.gtid(5), b.query("DROP TABLE b")), "ON_PERMISSIVE or OFF_PERMISSIVE"), ((), "ERROR 1782")],
+    ids=["some", "none"],
+)
+def test_transactions_without_gtids_need_a_mode_of_the_server(
+    tmp_path: Path, later: tuple[bytes, ...], said: str
+) -> None:
+    anonymous = b.event(34, b.gtid()[19:])
+    log = tmp_path / "mysql-bin.000001"
+    log.write_bytes(b.whole_log(anonymous, b.query("DROP TABLE a"), *later))
+    (note,) = plan([log], BackupPosition("mysql-bin.000001", 4)).notes
+    assert "gtid_mode" in note
+    assert said in note
+
+
+def test_a_log_whose_name_begins_with_a_dash_is_no_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-bin.000001").write_bytes(b.whole_log(b.gtid(1), b.query("DROP TABLE a")))
+    found = plan([Path("-bin.000001")], BackupPosition("-bin.000001", 4))
+    lines = [line for way in replay_ways(found) for line in way.lines if "-bin.000001" in line]
+    assert lines
+    assert all(" ./-bin.000001" in line for line in lines)

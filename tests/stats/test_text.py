@@ -77,7 +77,7 @@ def test_periods_are_as_people_say_them(seconds: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(None, "-"), (0, "< 1 s"), (1, "1 s"), (59, "59 s"), (184, "3 min 04 s")]
+    ("seconds", "text"), [(None, "-"), (0, "0–1 s"), (1, "0–2 s"), (59, "58–60 s"), (184, "3 min 04 s")]
 )
 def test_durations_of_transactions_have_whole_seconds(seconds: int | None, text: str) -> None:
     assert transaction_duration_text(seconds) == text

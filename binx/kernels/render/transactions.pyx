@@ -300,7 +300,7 @@ cdef class TransactionTexts:
         return 0
 
     cdef int put_statement(self, int64_t start, int64_t end) except -1 with gil:
-        """Append a DDL statement's text in place of tables."""
+        """Append a statement's text in place of tables, whose rows are not in the log."""
         cdef bytes text = b"-" if self.tell is None else self.tell(start, end)
         append(&self.out, PyBytes_AS_STRING(text), len(text))
         return 0
@@ -314,7 +314,7 @@ cdef class TransactionTexts:
         if self.json:
             put_byte(out, c"[")
         elif record.counts == 0:
-            if record.kind == KIND_DDL:
+            if record.kind == KIND_DDL or record.statements:
                 self.put_statement(record.start, record.end)
             else:
                 put_byte(out, c"-")

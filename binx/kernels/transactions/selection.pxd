@@ -26,6 +26,11 @@ cdef inline int64_t whole_seconds(const Transaction *record) noexcept nogil:
     cdef int64_t seconds = committed_at(record) // SECOND - record.begin_timestamp
     return seconds if seconds >= 0 else -1
 
+cdef inline int64_t sure_seconds(const Transaction *record) noexcept nogil:
+    """Return the seconds that passed at least between these; -1 if the clock went back."""
+    cdef int64_t seconds = whole_seconds(record)
+    return seconds - 1 if seconds > 0 else seconds
+
 cdef inline int64_t duration_most(const Transaction *record) noexcept nogil:
     """Return the maximum time from the start of the first statement to the commit, in µs."""
     cdef int64_t size = committed_at(record) - record.begin_timestamp * SECOND

@@ -178,7 +178,7 @@ cdef inline int64_t measured(const Transaction *record, int measure) noexcept no
     if measure == MEASURE_ROWS:
         return record.rows
     if measure == MEASURE_DURATION:
-        return whole_seconds(record)
+        return sure_seconds(record)
     if measure == MEASURE_COMMIT_TIME:
         return record.commit_timestamp
     return record.end - record.start

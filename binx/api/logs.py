@@ -20,7 +20,8 @@ from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, ChangeDecoder, DecoderOptions
+from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, DecoderOptions
+from binx.rows.reading import Reading
 from binx.slices.search import Search
 
 if TYPE_CHECKING:
@@ -194,9 +195,11 @@ class Transactions:
         catalog = self._catalog()
         search = self._search(verify=versions is None)
         parts = search.selected(rolled_back=False)
+        reading = Reading(
+            catalog, lambda db, name: (db, name) == wanted, options, resolve_only=versions is not None
+        )
         for file, file_parts in groupby(parts, attrgetter("file")):
-            decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == wanted, options)
-            decoder.resolve_only = versions is not None
+            decoder = reading.of(file)
             for part in file_parts:
                 for item in decoder.decode(part.table, part.mask):
                     if isinstance(item, ChangeBatch):

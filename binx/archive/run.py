@@ -36,8 +36,7 @@ from binx.log.file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.log.scanning import OnDamage
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import follow_statements
+from binx.rows.reading import Reading
 from binx.source.age import given_identities
 from binx.source.names import ENCRYPTION_SUFFIX, own_name
 from binx.source.opening import is_encrypted
@@ -334,7 +333,7 @@ def _skip_log(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: Chain
     """Update catalog and state for a log that the data set already contains."""
     state.epoch += bool(log.create_timestamp)
     state.seqno += log.transactions
-    decoder = ChangeDecoder(file, catalog)
+    reading = Reading(catalog)
     scan = find_transactions(file, Level.LEVEL_TABLES)
     for table in scan:
-        follow_statements(decoder, table)
+        reading.follow(file, table)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from binx.rows.columns.types import LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Frame, RowTexts, Run, WholeTexts
 from binx.slices.json_lines import JsonRows
 from binx.slices.rendering import Spelled
@@ -52,12 +52,10 @@ def digested(
     lines = _Lines()
     items = ordered_changes(
         selected,
-        catalog,
+        reading_in_pieces(catalog, as_stored=True, unreadable=unreadable),
         JsonRows(lines=False, values=StoredValues()),
-        as_stored=True,
         facts=("gtid",),
         frames=lines.frame,
-        unreadable=unreadable,
     )
     for item in items:
         if isinstance(item, Begin):

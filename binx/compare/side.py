@@ -17,9 +17,10 @@ from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.log.succession import reached_before
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import TAKE, ChangeDecoder
+from binx.rows.decoder import TAKE
+from binx.rows.reading import Reading
 from binx.rows.statements import Statement
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, RowTexts
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
@@ -151,7 +152,7 @@ class SideReading:
         effects: dict[str, Effect] = {}
         kept_rows = 0
         gtid: str | None = None
-        for item in self._items(gtids, as_stored=True):
+        for item in self._items(gtids, self._reading(as_stored=True), as_stored=True):
             if isinstance(item, Begin):
                 if kept_rows >= ROOM:
                     break
@@ -169,7 +170,8 @@ class SideReading:
 
     def changes(self, gtid: str) -> Iterator[dict[str, Any]]:
         """Yield the row changes of one transaction in order, by column number."""
-        for item in self._items(GtidSet.parse(gtid), as_stored=True):
+        reading = self._reading(as_stored=True)
+        for item in self._items(GtidSet.parse(gtid), reading, as_stored=True):
             if isinstance(item, dict):
                 yield item
 
@@ -177,10 +179,11 @@ class SideReading:
         """Return the first row changes and statements of some transactions in readable form."""
         named: dict[str, list[dict[str, Any]]] = {}
         stored: dict[str, list[dict[str, Any]]] = {}
-        decoders: list[ChangeDecoder] = []
+        keys: dict[tuple[str, str], tuple[str, ...]] = {}
         for changes, as_stored in ((stored, True), (named, False)):
+            reading = self._reading(as_stored=as_stored)
             current: list[dict[str, Any]] = []
-            for item in self._items(gtids, as_stored=as_stored, decoders=decoders):
+            for item in self._items(gtids, reading, as_stored=as_stored):
                 if isinstance(item, Begin):
                     current = changes.setdefault(item.facts["gtid"], [])
                 elif len(current) >= ROWS_KEPT:
@@ -189,11 +192,7 @@ class SideReading:
                     current.append(_statement_row(item, as_stored=as_stored))
                 else:
                     current.append(item)
-        keys = {
-            (table.db, table.name): table.resolved.primary_key
-            for decoder in decoders
-            for table in decoder.tables
-        }
+            keys |= {(table.db, table.name): table.resolved.primary_key for table in reading.tables}
         return {
             gtid: [
                 ShownChange(row, shown, keys.get((row.get("db", ""), row.get("table", "")), ()))
@@ -202,29 +201,30 @@ class SideReading:
             for gtid, rows in stored.items()
         }
 
+    def _reading(self, *, as_stored: bool) -> Reading:
+        return reading_in_pieces(
+            self._catalog.copy(), as_stored=as_stored, unreadable=self._unreadable, keeps=True
+        )
+
     def _items(
         self,
         gtids: GtidSet,
+        reading: Reading,
         *,
         as_stored: bool,
-        decoders: list[ChangeDecoder] | None = None,
     ) -> Iterator[Begin | dict[str, Any] | Statement]:
         """Yield some transactions' starts, row changes and statements."""
-        decoders = [] if decoders is None else decoders
         items = ordered_changes(
             self._search(Selection(gtids=gtids)).selected(),
-            self._catalog.copy(),
+            reading,
             JsonRows(lines=True, values=StoredValues() if as_stored else ReadableValues()),
-            as_stored=as_stored,
             facts=("gtid",),
-            unreadable=self._unreadable,
-            decoders=decoders,
         )
         computed: dict[tuple[str, str], set[str]] = {}
         seen = 0
         for item in items:
             if isinstance(item, RowTexts):
-                tables = [table for decoder in decoders for table in decoder.tables] if as_stored else []
+                tables = [*reading.tables] if as_stored else []
                 if len(tables) != seen:
                     seen, computed = len(tables), _computed(tables)
                 for index in range(item.first, item.last):

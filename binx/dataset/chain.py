@@ -19,8 +19,7 @@ from binx.log.scan import find_transactions
 from binx.log.selection.selection import Selection, Selector, required_level
 from binx.rows.columns.schema import DEFAULT_CONTEXT, Provenance, StatementContext
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import follow_statements
+from binx.rows.reading import Reading, no_table
 from binx.source.names import number_of
 from binx.source.plain import STANDARD_INPUT_NAME
 from binx.storage.store import MANIFESTS, Store
@@ -103,13 +102,13 @@ def survey(file: BinlogFile, selection: Selection, names: Sequence[str]) -> Surv
     count = passed = 0
     error: BinxError | None = None
     try:
-        decoder = ChangeDecoder(file, definitions, lambda db, name: False)
+        reading = Reading(definitions, no_table)
         scan = find_transactions(file, level, verify=False)
         for table in scan:
             count += len(table)
             if selector is not None:
                 passed += selector.mask(file, scan, table).count(1)
-            follow_statements(decoder, table)
+            reading.follow(file, table)
     except BinxError as failure:
         error = failure
     return Surveyed(count, passed, tuple(definitions.definitions), error)

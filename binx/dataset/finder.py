@@ -17,7 +17,7 @@ from binx.log.index.transactions import TransactionRows
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selector
 from binx.rows.decoder import LOST, STATEMENTS_ONLY
-from binx.rows.following import DecodingCheck
+from binx.rows.reading import DecodingCheck
 from binx.source.wording import counted
 
 if TYPE_CHECKING:

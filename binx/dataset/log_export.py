@@ -28,8 +28,7 @@ from binx.log.scanning import ENDINGS, OnDamage
 from binx.log.selection.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import DecodingCheck, follow_statements, guesses
+from binx.rows.reading import DecodingCheck, Reading, guesses
 from binx.rows.statements import Statement
 from binx.source import READ_BYTES
 
@@ -108,7 +107,8 @@ class LogExport:
         state.epoch += file.format.at_startup
         self._digest = LogDigest(file)
         decoding = options.decoder._replace(texts=options.statements is not StatementTexts.NONE)
-        self._decoder = ChangeDecoder(file, catalog, selector.takes_table, decoding)
+        self._reading = Reading(catalog, selector.takes_table, decoding)
+        self._decoder = self._reading.of(file)
 
     def find_existing(self) -> dict[str, Any] | None:
         """Return the existing manifest, if the same request has already exported the log.
@@ -142,7 +142,7 @@ class LogExport:
             if row_filter is not None:
                 row_filter.keep(self.file, table, mask, salvaging.undecodable(table, bytearray(mask)))
             state.seqno += len(table)
-            follow_statements(self._decoder, table, salvaging.undecodable)
+            self._reading.follow(self.file, table, salvaging.undecodable)
             payloads.clear()
             progress(scan.position)
         if row_filter is not None:

@@ -19,9 +19,7 @@ from binx.log.events import RawEvent
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import decoder_warnings
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.items import Begin
 from binx.slices.json_lines import JsonRows
@@ -111,7 +109,7 @@ class Showing:
         self.search = self._new_search(selection)
         values = ReadableValues() if readable else None
         self._render = JsonRows(lines=False, values=values, between=True)
-        self._decoders: list[ChangeDecoder] = []
+        self._reading = reading_in_pieces(self._catalog, raw_text=True, undone=True, keeps=True)
 
     def _new_search(self, selection: Selection) -> Search:
         search = Search(self._chain, selection, verify=self._verify, on_damage=self._on_damage)
@@ -121,7 +119,7 @@ class Showing:
     @property
     def warnings(self) -> list[str]:
         """Warnings about unknown names and types; complete after the iteration."""
-        return decoder_warnings(self._decoders)
+        return self._reading.warnings
 
     def __iter__(self) -> Iterator[ShownTransaction | ShownEvent]:
         """Yield each transaction, followed by its events.
@@ -129,19 +127,12 @@ class Showing:
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be read.
         """
-        items = ordered_changes(
-            self._selected(),
-            self._catalog,
-            self._render,
-            raw_text=True,
-            undone=True,
-            decoders=self._decoders,
-        )
+        items = ordered_changes(self._selected(), self._reading, self._render)
         for item in items:
             if isinstance(item, Begin):
                 description = item.table.format
                 yield ShownTransaction(item.facts, description)
-                for raw, rows in events_with_rows(item, items, self._decoders):
+                for raw, rows in events_with_rows(item, items, self._reading):
                     yield ShownEvent(raw, description, rows)
 
     def _selected(self) -> Iterator[Selected]:

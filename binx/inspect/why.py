@@ -29,8 +29,9 @@ from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by, table_effect
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.decoder import DecoderOptions
 from binx.rows.images import BatchImages, ChangePlace
+from binx.rows.reading import Reading
 from binx.rows.statements import ROWS, Statement
 from binx.slices.json_lines import JsonRows
 from binx.slices.rendering import Piece
@@ -127,7 +128,7 @@ class RowLife:
         self._keys = FollowedKeys(key) if key else None
         self._condition = None if condition is None else TrackedCondition(condition)
         self._catalog = Catalog() if catalog is None else catalog.copy()
-        self._decoder: ChangeDecoder | None = None
+        self._reading = Reading(self._catalog, self.search.selector.takes_table, DecoderOptions(texts=True))
         self._render = JsonRows(lines=True, values=ReadableValues() if readable else None)
         self._tables = TableFilter(selection.databases, selection.tables)
         self._is_table_found = False
@@ -187,10 +188,7 @@ class RowLife:
             self._condition.check()
 
     def _of_table(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[_ChangeLine]:
-        if self._decoder is None or self._decoder.file is not file:
-            options = DecoderOptions(texts=True)
-            self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table, options)
-        decoder = self._decoder
+        decoder = self._reading.of(file)
         for item in decoder.decode(table, mask):
             batches = [item] if isinstance(item, ChangeBatch) else []
             yield from self._of_rows([*batches, *decoder.flush()], file, table)

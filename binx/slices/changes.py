@@ -22,7 +22,8 @@ from binx.log.index.transactions import index_batch
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.decoder import DecoderOptions
+from binx.rows.reading import Reading, every_table
 from binx.rows.statements import Statement
 from binx.slices.items import Begin, End, Frames, Item, RowTexts, Run, WholeTexts
 from binx.slices.rendering import Piece, Renderer, StatementSizes
@@ -74,49 +75,33 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
-def ordered_changes(
-    selected: Iterable[Selected],
+def reading_in_pieces(
     catalog: Catalog,
-    render: Renderer,
     *,
+    choice: RowChoice | None = None,
     raw_text: bool = False,
     exact_values: bool = False,
     undone: bool = False,
-    backwards: bool = False,
     as_stored: bool = False,
     resolve_only: bool = False,
-    decoders: list[ChangeDecoder] | None = None,
-    facts: Sequence[str] | None = None,
-    separator: bytes = b"",
-    frames: Frames | None = None,
-    sizes: StatementSizes | None = None,
     unreadable: set[tuple[str, str]] | None = None,
-    choice: RowChoice | None = None,
-) -> Iterator[Item]:
-    """Yield everything that the selected transactions hold, in log order.
+    keeps: bool = False,
+) -> Reading:
+    """Return a reading for :func:`ordered_changes`, in pieces of bounded memory.
 
     Args:
-        catalog: the tables known so far; updated by the schema statements met.
-        render: makes the text of row changes.
+        catalog: the tables known so far; updated by the schema statements in the logs.
+        choice: selects row changes and statements; None for all.
         raw_text: leave text in the columns' own character sets.
         exact_values: leave ENUM and SET as numbers if member names are ambiguous, and return JSON documents
             as SQL expressions if their text loses the types of values.
         undone: include rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that is yielded
-            too.
-        backwards: order the row changes within each :class:`RowTexts` newest first.
+            too; never with a choice.
         as_stored: take columns as table maps describe them, and text as its bytes; see
             :class:`~binx.rows.decoder.DecoderOptions`.
         resolve_only: skip the rows, and only resolve names and schemas.
-        decoders: receives the decoders used, which hold tables and warnings.
-        facts: the facts about transactions to read; None for all.
-        separator: written between two row changes of one transaction.
-        frames: frames ordinary transactions, which are then yielded as :class:`WholeTexts`.
-        sizes: measures the texts of row changes.
         unreadable: see :class:`~binx.rows.decoder.ChangeDecoder`.
-        choice: selects row changes and statements; None for all.
-
-    Raises:
-        DamagedError, UnsupportedError: a transaction cannot be decoded.
+        keeps: see :class:`~binx.rows.reading.Reading`.
     """
     options = DecoderOptions(
         row_group_rows=PIECE_ROWS,
@@ -127,19 +112,41 @@ def ordered_changes(
         undone=undone and choice is None,
         as_stored=as_stored,
     )
+    wanted = every_table if choice is None else choice.takes_table
+    return Reading(catalog, wanted, options, resolve_only=resolve_only, unreadable=unreadable, keeps=keeps)
+
+
+def ordered_changes(
+    selected: Iterable[Selected],
+    reading: Reading,
+    render: Renderer,
+    *,
+    backwards: bool = False,
+    facts: Sequence[str] | None = None,
+    separator: bytes = b"",
+    frames: Frames | None = None,
+    sizes: StatementSizes | None = None,
+    choice: RowChoice | None = None,
+) -> Iterator[Item]:
+    """Yield everything that the selected transactions hold, in log order.
+
+    Args:
+        reading: from :func:`reading_in_pieces`.
+        render: makes the text of row changes.
+        backwards: order the row changes within each :class:`RowTexts` newest first.
+        facts: the facts about transactions to read; None for all.
+        separator: written between two row changes of one transaction.
+        frames: frames ordinary transactions, which are then yielded as :class:`WholeTexts`.
+        sizes: measures the texts of row changes.
+        choice: selects row changes and statements, as for the reading; None for all.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+    """
     if choice is not None:
         render, frames = choice.rendered_by(render), None
-    decoder: ChangeDecoder | None = None
     for part in selected:
-        if decoder is None or decoder.file is not part.file:
-            takes_table = every_table if choice is None else choice.takes_table
-            decoder = ChangeDecoder(part.file, catalog, takes_table, options)
-            decoder.resolve_only = resolve_only
-            decoder.unreadable = unreadable
-            if decoders is not None:
-                decoders.append(decoder)
-        if part.behind_damage:
-            decoder.forget_tables()
+        decoder = reading.of(part.file)
 
         def piece(batches: Iterable[ChangeBatch], last_version: int, file: BinlogFile = part.file) -> Piece:
             return Piece(
@@ -151,7 +158,7 @@ def ordered_changes(
             )
 
         walk = _Walk(part, facts, frames, piece, sizes)
-        for item in decoder.decode(part.table, part.mask):
+        for item in reading.items(part.file, part.table, part.mask, after_damage=part.behind_damage):
             if isinstance(item, ChangeBatch):
                 yield from walk.emit(chain((item,), decoder.flush()))
             elif choice is None or choice.takes_statement(item):
@@ -161,11 +168,6 @@ def ordered_changes(
                     yield from walk.emit(decoder.flush())
         yield from walk.emit(decoder.flush(), final=True)
         yield from walk.up_to(None)
-
-
-def every_table(_: str, __: str) -> bool:
-    """Accept every table."""
-    return True
 
 
 class _Walk:

@@ -6,7 +6,7 @@ takes the next row changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import chain
 
@@ -18,7 +18,7 @@ from binx.event.rows import RowsHeader, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events
-from binx.rows.decoder import ChangeDecoder
+from binx.rows.reading import Reading
 from binx.rows.statements import Statement
 from binx.slices.items import Begin, Item, RowTexts
 from binx.slices.rendering import Piece
@@ -111,7 +111,7 @@ class _Rows:
 
 
 def events_with_rows(
-    begin: Begin, items: Iterator[Item], decoders: Sequence[ChangeDecoder]
+    begin: Begin, items: Iterator[Item], reading: Reading
 ) -> Iterator[tuple[RawEvent, EventRows]]:
     """Yield the events of one transaction, each with its row changes.
 
@@ -124,7 +124,7 @@ def events_with_rows(
     def widths(body: bytes) -> list[int | None] | None:
         # The decoder must have reached the event whose rows are counted.
         source.next_run()
-        return decoders[-1].widths.get(body)
+        return reading.of(begin.file).widths.get(body)
 
     counter = RowCounter(description.flavour is Flavour.MARIADB, widths)
     for raw in raw_events(begin.file, facts["start"], facts["end"], description):

@@ -22,7 +22,6 @@ from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
-    from binx.rows.decoder import ChangeDecoder
     from binx.slices.row_choice import RowChoice
 
 
@@ -212,19 +211,15 @@ class Extraction:
         self.warnings = [*checked, *report.warnings]
 
     def _write_json(self, stream: OutputStream) -> None:
-        from binx.rows.following import decoder_warnings
         from binx.slices.json_lines import write_json
 
-        decoders: list[ChangeDecoder] = []
-        write_json(
+        self.warnings = write_json(
             self.search.selected(),
             stream,
             self.known_tables(),
             rows=self.options.rows,
             choice=self.choice,
-            decoders=decoders,
         )
-        self.warnings = decoder_warnings(decoders)
 
     def _write_thl(self, stream: OutputStream) -> None:
         from binx.slices.thl import FRAGMENT_BYTES, write_thl

@@ -26,10 +26,10 @@ from binx.log.index.transactions import index_schema
 from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup
+from binx.rows.reading import Reading
 from binx.rows.statements import Statement
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Heads, RowTexts, WholeTexts
 from binx.slices.rendering import BUFFER_BYTES, Changes, Part, Parts, Spelled, changes_of, columns, gathered
 from binx.slices.row_choice import RowChoice
@@ -54,39 +54,39 @@ def write_json(
     *,
     rows: bool = False,
     choice: RowChoice | None = None,
-    decoders: list[ChangeDecoder] | None = None,
-) -> None:
+) -> list[str]:
     """Write transactions as JSON lines.
 
     Args:
         rows: write a line for each row change instead; none for statements and for rolled back transactions.
         choice: selects the row changes; None for all. Transactions without a selected change have no line.
-        decoders: receives the decoders used, which report unknown names and types.
+
+    Returns:
+        Warnings about unknown names and types.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
     write = _row_lines if rows else _transaction_lines
-    for chunk in gathered(write(selected, catalog, choice, decoders)):
+    reading = reading_in_pieces(catalog, choice=choice, raw_text=True, keeps=True)
+    for chunk in gathered(write(selected, reading, choice)):
         output.write(chunk)
+    return reading.warnings
 
 
 def _row_lines(
     selected: Iterable[Selected],
-    catalog: Catalog,
+    reading: Reading,
     choice: RowChoice | None,
-    decoders: list[ChangeDecoder] | None,
 ) -> Iterator[bytes]:
     undone = False
     for item in ordered_changes(
         selected,
-        catalog,
+        reading,
         JsonRows(lines=True),
-        raw_text=True,
         facts=("kind",),
         choice=choice,
-        decoders=decoders,
     ):
         if isinstance(item, Begin):
             undone = item.facts["kind"] == "rollback"
@@ -96,21 +96,18 @@ def _row_lines(
 
 def _transaction_lines(
     selected: Iterable[Selected],
-    catalog: Catalog,
+    reading: Reading,
     choice: RowChoice | None,
-    decoders: list[ChangeDecoder] | None,
 ) -> Iterator[bytes]:
     """Write changes as they arrive; hold statements until the end, on disk if there are many."""
     heads = _heads()
     items = ordered_changes(
         selected,
-        catalog,
+        reading,
         JsonRows(lines=False),
-        raw_text=True,
         separator=_SEPARATOR,
         facts=(),
         choice=choice,
-        decoders=decoders,
         frames=lambda run: heads.frame(run, run.usual()),
     )
     with SpooledTemporaryFile(BUFFER_BYTES) as statements:

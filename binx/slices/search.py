@@ -246,7 +246,7 @@ class Search:
         self, scan: TransactionScan, table: TransactionTable, mask: bytearray, catalog: Catalog
     ) -> None:
         """Deselect transactions that cannot be decoded; detect possibly lost table definitions."""
-        from binx.rows.following import DecodingCheck
+        from binx.rows.reading import DecodingCheck
 
         damages = sum(len(salvaged.damage) for salvaged in self._salvaged)
         self._behind_damage, self._damages = damages > self._damages, damages

@@ -31,10 +31,8 @@ from binx.log.selection.moments import in_zone
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.tokens import identifier
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import decoder_warnings
 from binx.rows.images import BatchImages, ChangeGroup
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.items import Begin
 from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
@@ -78,15 +76,15 @@ def write_thl(
         DamagedError, UnsupportedError: a transaction cannot be read.
         OutputError: the output cannot be written.
     """
-    decoders: list[ChangeDecoder] = []
-    items = ordered_changes(selected, catalog, _rows, raw_text=True, undone=True, decoders=decoders)
+    reading = reading_in_pieces(catalog, raw_text=True, undone=True, keeps=True)
+    items = ordered_changes(selected, reading, _rows)
     for item in items:
         if isinstance(item, Begin):
             transaction = _Transaction(item, output, fragment_bytes)
-            for raw, rows in events_with_rows(item, items, decoders):
+            for raw, rows in events_with_rows(item, items, reading):
                 transaction.take(raw, rows)
             transaction.end()
-    return decoder_warnings(decoders)
+    return reading.warnings
 
 
 _EVENT_CLASS = "com.continuent.tungsten.replicator.event.ReplDBMSEvent"

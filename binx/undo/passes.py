@@ -24,10 +24,10 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import WITHOUT_ROWS, ChangeDecoder, DecoderOptions
+from binx.rows.decoder import WITHOUT_ROWS, DecoderOptions
 from binx.rows.images import BatchImages, Images
+from binx.rows.reading import Reading, every_table
 from binx.rows.statements import Statement
-from binx.slices.changes import every_table
 from binx.slices.search import Selected
 from binx.slices.sql.compared_rows import key_texts
 from binx.slices.sql.session import flagged_rows
@@ -54,16 +54,11 @@ def table_changes(
 ) -> Iterator[tuple[ChangeBatch | Statement, BinlogFile]]:
     """Yield the row changes of some tables and all statements; each kind in log order."""
     options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_values=True))
-    decoder: ChangeDecoder | None = None
+    reading = Reading(catalog, wanted, options)
     for part in selected:
-        if decoder is None or decoder.file is not part.file:
-            decoder = ChangeDecoder(part.file, catalog, wanted, options=options)
-        if part.behind_damage:
-            decoder.forget_tables()
-        for item in decoder.decode(part.table, part.mask):
-            if isinstance(item, ChangeBatch | Statement):
-                yield item, part.file
-        for batch in decoder.flush():
+        for item in reading.items(part.file, part.table, part.mask, after_damage=part.behind_damage):
+            yield item, part.file
+        for batch in reading.flush():
             yield batch, part.file
 
 

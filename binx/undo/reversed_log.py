@@ -33,7 +33,7 @@ from binx.log.scanning import KIND_NAMES
 from binx.rows.columns.generated import COMPUTED
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import counted_rows
 from binx.slices.items import Begin
 from binx.slices.renaming import SAME_NAMES, DatabaseNames, rename_table_map
@@ -47,7 +47,6 @@ from binx.undo.spool import ReverseSpool
 
 if TYPE_CHECKING:
     from binx.rows.columns.names import ResolvedTable
-    from binx.rows.decoder import ChangeDecoder
 
 _TYPE_OFFSET = 4
 _SHORT_POST_HEADER, _POST_HEADER = 6, 8
@@ -107,18 +106,10 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
         for run in search.runs():
             yield ReversePart(run.file, run.table, run.table.marked(run.mask), {})
         return
-    decoders: list[ChangeDecoder] = []
-    for item in ordered_changes(
-        search.selected(),
-        tables,
-        lambda batch, file: [],
-        undone=True,
-        resolve_only=True,
-        decoders=decoders,
-        facts=("gtid",),
-    ):
+    reading = reading_in_pieces(tables, undone=True, resolve_only=True)
+    for item in ordered_changes(search.selected(), reading, lambda batch, file: [], facts=("gtid",)):
         if isinstance(item, Begin):
-            decoder = decoders[-1]
+            decoder = reading.of(item.file)
             yield ReversePart(item.file, item.table, (item.index,), decoder.widths, decoder.resolved)
 
 

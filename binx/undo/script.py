@@ -24,7 +24,7 @@ from binx.log.selection.moments import format_time
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import ChangePlace
 from binx.rows.statements import Statement
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Item, RowTexts
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.rendering import STATEMENT_BYTES, StatementSizes, gathered
@@ -87,12 +87,11 @@ def write_undo(
         rows = UndoRows(UndoCheck(on_conflict), Cascades(catalog, known, databases), databases)
         sizes = StatementSizes(statement_bytes)
         undoing = _Undoing(spool, rows, sizes, partial=choice is not None)
+        reading = reading_in_pieces(catalog, choice=choice, raw_text=True, exact_values=True)
         for item in ordered_changes(
             selected,
-            catalog,
+            reading,
             rows,
-            raw_text=True,
-            exact_values=True,
             backwards=True,
             sizes=sizes,
             choice=choice,

@@ -24,7 +24,7 @@ from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import TAKE
-from binx.rows.following import DecodingCheck
+from binx.rows.reading import DecodingCheck
 from binx.source.wording import counted
 from binx.verify.report import FileReport, Problem, ProblemKind
 

@@ -19,8 +19,8 @@ from binx.log.file import BinlogFile
 from binx.log.selection.table_filter import XaEnds
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup
+from binx.rows.reading import Reading
 from binx.where.condition import Condition
 from binx.where.operands import IncomparableError
 
@@ -145,7 +145,7 @@ class RowFilter(TrackedCondition):
         self._remaining = limit
         self._catalog = catalog
         self._takes_table = takes_table
-        self._decoder: ChangeDecoder | None = None
+        self._reading = Reading(catalog, takes_table)
 
     def keep(
         self,
@@ -182,7 +182,7 @@ class RowFilter(TrackedCondition):
     def forget_tables(self) -> None:
         """Forget all tables, because statements that define some may have been lost in damage."""
         self._catalog.clear()
-        self._decoder = None
+        self._reading = Reading(self._catalog, self._takes_table)
 
     @property
     def complete(self) -> bool:
@@ -201,12 +201,10 @@ class RowFilter(TrackedCondition):
         return batch.take(arrow_array(sorted(passing), pa.int64())), counts
 
     def _batches(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[ChangeBatch]:
-        if self._decoder is None or self._decoder.file is not file:
-            self._decoder = ChangeDecoder(file, self._catalog, self._takes_table)
-        for item in self._decoder.decode(table, mask):
+        for item in self._reading.items(file, table, mask):
             if isinstance(item, ChangeBatch):
                 yield item
-        yield from self._decoder.flush()
+        yield from self._reading.flush()
 
     def _passing(self, batch: ChangeBatch) -> Iterator[int]:
         """Yield the commit versions of transactions with a change that passes."""

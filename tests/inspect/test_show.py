@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from binx.errors import AbsentError, RefusedError, UsageError
+from binx.errors import AbsentError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE
 from binx.inspect.event_fields import hex_lines

@@ -13,7 +13,7 @@ from binx.event.format import Flavour
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from testdata.expected import tables_of
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from tests.conftest import CORPUS
@@ -75,7 +75,9 @@ def test_the_sql_of_an_old_log_does_what_its_readers_text_does(
             flavour, version = file.format.flavour, file.format.version
         statements = [
             item
-            for item in ordered_changes(everything([path]), Catalog(), lambda *_: [], resolve_only=True)
+            for item in ordered_changes(
+                everything([path]), reading_in_pieces(Catalog(), resolve_only=True), lambda *_: []
+            )
             if isinstance(item, Statement)
         ]
     except BinxError as error:

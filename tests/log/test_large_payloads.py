@@ -29,6 +29,7 @@ from binx.log.selection.selection import Selection
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.reading import Reading
 from binx.rows.statements import Statement
 from binx.slices.event_rows import events_with_rows
 from binx.slices.extract import extract
@@ -359,7 +360,7 @@ def test_damage_within_a_payload_is_told_at_the_payload(inner: tuple[bytes, ...]
     part = Selected(Scan(file), tables[0], tables[0].mask())
     place = {name: tables[0].value(name, 0) for name in ("start", "end")}
     with pytest.raises(BinxError) as raised:
-        list(events_with_rows(Begin(part, 0, place), iter(()), ()))
+        list(events_with_rows(Begin(part, 0, place), iter(()), Reading(Catalog())))
     errors.append(raised.value)
     assert [error and (error.offset, error.event) for error in errors] == [
         (PAYLOAD, "TRANSACTION_PAYLOAD")

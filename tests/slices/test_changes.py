@@ -12,7 +12,7 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices import changes
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, RowTexts
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search
@@ -31,9 +31,8 @@ def items(path: str, *, backwards: bool) -> Iterator[tuple[str, bytes | int]]:
         newest: list[bytes] = []
         for item in ordered_changes(
             Search(chain, Selection()).selected(),
-            Catalog(),
+            reading_in_pieces(Catalog(), undone=True),
             JsonRows(lines=True),
-            undone=True,
             backwards=backwards,
             facts=("gtid",),
         ):

@@ -29,7 +29,7 @@ from binx.rows.ddl.statements import (
     TableName,
 )
 from binx.rows.ddl.statements import Statement as Parsed
-from binx.rows.decoder import ChangeDecoder
+from binx.rows.reading import Reading, no_table
 from binx.rows.statements import Statement
 from binx.source.wording import shortened
 
@@ -150,16 +150,14 @@ def dump_of(text: str, path: str = "the schema", moment: Moment | None = None) -
 
 def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement]:
     """Yield the schema statements of logs that change tables; of a damaged log, those before the damage."""
-    followed, decoders = Catalog(), Catalog()
+    followed, reading = Catalog(), Reading(Catalog(), no_table, resolve_only=True)
     for file in files:
         scan = Scan(file, Level.LEVEL_EVENTS, verify=False)
-        decoder = ChangeDecoder(file, decoders, lambda db, table: False)
-        decoder.resolve_only = True
         try:
             for transactions in scan:
                 mask = transactions.mask()
                 transactions.mark_statements(mask)
-                for item in decoder.decode(transactions, mask):
+                for item in reading.items(file, transactions, mask):
                     if isinstance(item, Statement) and item.context is not None:
                         parsed = followed.follow(item.sql, item.db, item.context).parsed
                         tables = tuple(_changed(parsed, item.db, item.context))

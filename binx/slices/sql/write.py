@@ -16,9 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.decoder import DecoderOptions
+from binx.rows.reading import Reading, every_table
 from binx.rows.statements import Statement
-from binx.slices.changes import every_table, ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Frame, Run
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.rendering import StatementSizes, gathered
@@ -41,23 +42,18 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
         RefusedError: a table's columns have no names, or a statement cannot be written.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
-    decoders: list[ChangeDecoder] = []
     prepared, tables = PreparedXa(), TableWarnings()
-    known, wanted = catalog.copy(), every_table if choice is None else choice.takes_table
+    wanted = every_table if choice is None else choice.takes_table
+    reading = Reading(catalog.copy(), wanted, DecoderOptions(markers=True), resolve_only=True, keeps=True)
     for part in selected:
-        if not decoders or decoders[-1].file is not part.file:
-            decoders.append(ChangeDecoder(part.file, known, wanted, DecoderOptions(markers=True)))
-            decoders[-1].resolve_only = True
-        if part.behind_damage:
-            decoders[-1].forget_tables()
         prepared.check(part)
-        for item in decoders[-1].decode(part.table, part.mask):
+        for item in reading.items(part.file, part.table, part.mask, after_damage=part.behind_damage):
             if isinstance(item, Statement) and (choice is None or choice.takes_statement(item)):
                 refuse_statement(item)
-    for changes in {id(changes): changes for decoder in decoders for changes in decoder.tables}.values():
+    for changes in reading.tables:
         refuse_table(changes.resolved)
         tables.take_table(changes.resolved)
-    warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
+    warnings = [warning for decoder in reading.decoders for warning in decoder.report.warnings]
     return [*warnings, *tables.sentences()]
 
 
@@ -110,13 +106,13 @@ class _Writing:
         self._databases = databases
 
     def chunks(self, selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
+        reading = reading_in_pieces(
+            catalog, choice=self._choice, raw_text=True, exact_values=True, undone=True
+        )
         items = ordered_changes(
             selected,
-            catalog,
+            reading,
             self.rows,
-            raw_text=True,
-            exact_values=True,
-            undone=True,
             facts=FACTS,
             frames=self._frame,
             sizes=self.sizes,

@@ -32,6 +32,7 @@ from binx.rows.columns.arrow_schema import united_schema
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.schema_dump import read_dump
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
+from binx.rows.reading import Reading, no_table
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request, What
 
@@ -155,7 +156,7 @@ class Planner:
             self.epoch += file.format.at_startup
         find = Scan if resumed or growing else find_transactions
         scan = find(file, self._level, verify=False)
-        self._decoder = ChangeDecoder(file, self.catalog, lambda db, name: False) if self._follows else None
+        self._decoder = Reading(self.catalog, no_table).of(file) if self._follows else None
         try:
             for table in scan:
                 mask = self._selector.mask(file, scan, table)
@@ -230,23 +231,23 @@ def _slice(file: BinlogFile, begun: _Begun, epoch: int) -> Slice:
 
 def table_schema(request: Request) -> pa.Schema:
     """Return the columns of a table's row changes in all versions; the pass decodes no rows."""
-    schemas: list[pa.Schema] = []
     seen: dict[str, None] = {}
     with opened_chain(request) as chain:
         catalog = known_tables(request, [ends.file for ends in chain])
+        reading = Reading(
+            catalog, lambda db, name: (db, name) == request.table, resolve_only=True, keeps=True
+        )
         for ends in chain:
             file = ends.file
-            decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == request.table)
-            decoder.resolve_only = True
             scan = find_transactions(file, Level.LEVEL_TABLES, verify=False)
             for table in scan:
                 mask = table.mask()
                 keep_touching(scan, table, mask, request.table)
                 table.mark_statements(mask)
-                for _ in decoder.decode(table, mask):
+                for _ in reading.items(file, table, mask):
                     pass
-            schemas += [changes.schema for changes in decoder.tables]
             seen |= dict.fromkeys(".".join(scan.table_name(number)) for number in range(scan.table_count))
+    schemas = [changes.schema for changes in reading.tables]
     if not schemas:
         named = ", ".join([*seen][:_TABLES_NAMED]) + (", …" if len(seen) > _TABLES_NAMED else "")
         raise AbsentError(

@@ -17,7 +17,8 @@ from binx.log.scan import Scan
 from binx.log.selection.selection import Selector, required_level
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.arrow_schema import cast_array, with_presence_of
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.decoder import DecoderOptions
+from binx.rows.reading import Reading, no_table
 from binx.rows.statements import Statement
 from binx.spark.source.plan import Slice, keep_touching, opened
 from binx.spark.source.request import Request, What
@@ -69,7 +70,7 @@ class _SliceReader:
 
     def _statements(self) -> Iterator[pa.RecordBatch]:
         scan, pending = self._scan(Level.LEVEL_TABLES), list[Statement]()
-        decoder = ChangeDecoder(self._file, self._part.catalog(), lambda db, name: False)
+        decoder = Reading(self._part.catalog(), no_table).of(self._file)
         for table in scan:
             for item in decoder.decode(table, self._marks(scan, table)):
                 if isinstance(item, Statement):
@@ -84,7 +85,7 @@ class _SliceReader:
         request, scan = self._request, self._scan(Level.LEVEL_TABLES)
         wanted = partial(_is_table, request.table)
         options = DecoderOptions(row_group_rows=request.batch_rows)
-        decoder = ChangeDecoder(self._file, self._part.catalog(), wanted, options)
+        decoder = Reading(self._part.catalog(), wanted, options).of(self._file)
         for table in scan:
             for item in decoder.decode(table, self._marks(scan, table)):
                 if isinstance(item, ChangeBatch):

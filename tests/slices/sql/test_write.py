@@ -23,7 +23,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.tokens import identifier
 from binx.rows.statements import Statement
 from binx.slices import changes as changes_module
-from binx.slices.changes import ordered_changes
+from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.search import Selected
 from binx.slices.sql.literals import SqlValues, comment_text, text_literal
 from binx.slices.sql.session import SqlSession
@@ -348,7 +348,9 @@ def test_modes_that_mysql_removed_are_masked_where_they_are_unknown() -> None:
     (statement, *_) = (
         item
         for item in ordered_changes(
-            everything([TESTDATA / "mysql-9.7" / "small" / "ddl.binlog"]), Catalog(), lambda *_: []
+            everything([TESTDATA / "mysql-9.7" / "small" / "ddl.binlog"]),
+            reading_in_pieces(Catalog()),
+            lambda *_: [],
         )
         if isinstance(item, Statement)
     )

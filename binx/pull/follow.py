@@ -48,6 +48,8 @@ _TRIES = 8
 _STATUS_SECONDS = 1.0
 _LAG_SECONDS = 10.0
 _FATAL_DUMP = 1236
+_REACHED = ("log", "position", "gtid", "committed", "acknowledged")
+"""What a status says of how far a pull got."""
 _MICROSECONDS = 1_000_000
 
 
@@ -370,7 +372,10 @@ class Pull:
                 self.lag_seconds = max(time() - last.committed / _MICROSECONDS, 0)
 
     def _note_status(self, error: str | None) -> None:
-        """Write the status file; a full disk is ignored."""
+        """Write the status file; a full disk is ignored.
+
+        Before a server is reached, how far an earlier pull got is kept.
+        """
         progress, last, acknowledged = self.progress, self.progress.last, self.progress.acknowledged
         status: dict[str, Any] = {
             "server": self.request.login.server,
@@ -392,10 +397,11 @@ class Pull:
             "updated": now_text(),
             "error": error,
         }
+        if not self._connected:
+            status |= {name: value for name, value in self._state.status.items() if name in _REACHED}
         self._state.status = status
-        if self._state.chains:
-            with suppress(OutputError):
-                self._state.write(self.request.folder)
+        with suppress(OutputError):
+            self._state.write(self.request.folder)
 
 
 def explained(error: ServerError, log: str, *, resumed: bool = False) -> BinxError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 from dataclasses import replace
@@ -30,6 +31,7 @@ from binx.pull.mirror import DiskFullError, LogFile
 from binx.pull.server import LogPosition, ServerFacts, server_error
 from binx.pull.state import LOCK, STATE, Chain, PullState, read_state, read_status
 from binx.storage.locking import hold_lock
+from tests.cli.process import binx
 from tests.conftest import TESTDATA
 from tests.pull.wire import event, events_of
 
@@ -54,6 +56,21 @@ def test_a_server_is_known_by_its_identity() -> None:
     refusal = chain.refuse(FACTS._replace(server_id=98), "db1:3306")
     assert "--new-chain" in str(refusal)
     assert "db1:3306" in str(refusal)
+
+
+def test_the_status_after_a_start_that_failed(tmp_path: Path) -> None:
+    nowhere = tmp_path / "no.sock"
+    start = ("pull", "--user", "root", "--socket", nowhere, "--tls", "disable", "--to", tmp_path / "logs")
+    assert binx(*start).code == 1
+    first = json.loads(binx("pull", "--status", tmp_path / "logs", "--json").out)
+    assert (first["running"], first["chains"]) == (False, [])
+    assert "the connection failed" in first["error"]
+    chain = Chain("", "mysql-bin.000001", "mysql", "", 1, "9.7.0", "2026-11-28T00:00:00Z")
+    PullState([chain], {"log": "mysql-bin.000007", "position": 90, "gtid": "0-1-5"}).write(tmp_path / "logs")
+    assert binx(*start).code == 1
+    later = json.loads(binx("pull", "--status", tmp_path / "logs", "--json").out)
+    assert (later["log"], later["position"], later["gtid"]) == ("mysql-bin.000007", 90, "0-1-5")
+    assert "the connection failed" in later["error"]
 
 
 def test_the_status_tells_whether_a_pull_is_running(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def _show_status(folder: Path, *, as_json: bool) -> ExitCode:
 
 
 def _status_text(value: Any) -> str:
-    if value is None:
+    if value is None or value == "":
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from time import monotonic, time
@@ -34,6 +34,7 @@ from binx.pull.server import LogPosition, Server
 from binx.pull.state import LOCK, Chain, PullState, now_text, read_state
 from binx.pull.transfer import SILENT_PERIODS, Progress, Transfer, first_log
 from binx.source.names import number_of
+from binx.source.wording import counted
 from binx.storage.locking import hold_lock
 from binx.storage.output import output_errors
 
@@ -177,6 +178,7 @@ class Pull:
     _control: Server | None = None
     _archiving: _Archiving | None = None
     _connected: bool = False
+    _previous: Tail | None = None
     _damage: tuple[str, int] = ("", 0)
     _lag_time: float = 0.0
     _status_time: float = 0.0
@@ -277,6 +279,8 @@ class Pull:
                     silence=max(request.heartbeat * SILENT_PERIODS, _SHORTEST_SILENCE),
                     semi_sync=request.semi_sync,
                     interval=request.interval,
+                    previous=self._previous,
+                    report_missing=self._note_missing,
                     is_stopped=self.stop.is_set,
                     tick=self._tick,
                 )
@@ -305,6 +309,7 @@ class Pull:
         chain = Chain.of(server.facts, len(chains), self._first_log(server))
         with output_errors(request.folder):
             (request.folder / chain.folder).mkdir(exist_ok=True)
+        self._previous = read_tail(request.folder / chains[-1].folder) if chains else None
         chains.append(chain)
         self._state.write(request.folder)
         return chain, read_tail(request.folder / chain.folder)
@@ -356,6 +361,13 @@ class Pull:
             self._status_time = now
             self._note_status(None)
         self.show(self)
+
+    def _note_missing(self, gtids: GtidSet) -> None:
+        """Note the GTIDs before a new chain that are in no chain."""
+        self._state.chains[-1] = replace(self._state.chains[-1], missing=str(gtids))
+        self.tell(
+            f"{counted(gtids.count, 'GTID')} in no chain, as the server no longer has their logs: {gtids}"
+        )
 
     def _query_lag(self) -> None:
         """Query the server's position for the lag."""

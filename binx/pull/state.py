@@ -30,6 +30,7 @@ class Chain:
         folder: the subfolder of the pull's folder; empty for the folder itself.
         first: the name of its first log.
         begun: its start time in RFC 3339.
+        missing: GTIDs that its first log lists as logged before it and that the chain before it lacks.
     """
 
     folder: str
@@ -39,6 +40,7 @@ class Chain:
     server_id: int
     server_version: str
     begun: str
+    missing: str = ""
 
     @classmethod
     def of(cls, facts: ServerFacts, number: int, first: str) -> Chain:

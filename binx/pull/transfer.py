@@ -17,6 +17,7 @@ from binx.errors import BinxError, ConnectionLostError, DamagedError, RefusedErr
 from binx.event.format import MAGIC_SIZE, Flavour, parse_format, verify_format_checksum
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
+from binx.log.succession import gtid_differences
 from binx.pull.checks import LastTransaction, LogChecks
 from binx.pull.mirror import LogFile, Tail, has_same_format
 from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent
@@ -67,6 +68,8 @@ class Transfer:
         server: the sender.
         folder: destination of the logs.
         tail: the newest existing log.
+        previous: without one, the newest log of the chain before, with which the first log is compared.
+        report_missing: gets the GTIDs that the first log lists and the chain before it lacks.
         first: without one, the log to begin with.
         until: where to end; None: never.
         progress: updated during the transfer.
@@ -89,6 +92,8 @@ class Transfer:
         silence: float,
         semi_sync: bool = False,
         interval: bool = False,
+        previous: Tail | None = None,
+        report_missing: Callable[[GtidSet], None] = lambda gtids: None,
         is_stopped: Callable[[], bool] = lambda: False,
         tick: Callable[[], None] = lambda: None,
     ) -> None:
@@ -107,7 +112,9 @@ class Transfer:
         self._whole_end = 0
         self._listed = GtidSet() if tail is None else tail.listed
         self._content = GtidSet() if tail is None else tail.content
-        self._is_linked = tail is None
+        self._previous = previous if tail is None else None
+        self._report_missing = report_missing
+        self._is_linked = tail is None and previous is None
         self._log = ""
         self._expected = first if tail is None else tail.log
         self._synchronized = self._heard = monotonic()
@@ -175,6 +182,12 @@ class Transfer:
         if self._is_linked or checks is None or checks.listed is None or file is None or self._is_comparing:
             return
         self._is_linked = True
+        if self._previous is not None:
+            previous, self._previous = self._previous, None
+            missing, _ = gtid_differences(previous.listed, previous.content, checks.listed)
+            if missing:
+                self._report_missing(missing)
+            return
         try:
             checks.follow(self._listed, self._content)
         except RefusedError:

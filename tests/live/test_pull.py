@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from binx.archive.manifest import read_manifests
+from binx.event.gtid.sets import GtidSet
 from binx.pull.mirror import Tail, read_tail
 from binx.storage.store import open_store
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
@@ -164,6 +165,25 @@ def test_a_log_that_was_purged_is_absent(clean: Server, tmp_path: Path) -> None:
     gone = pull(tmp_path, clean.socket)
     assert gone.returncode == 4
     assert "mysql-bin.000001" in gone.stderr
+
+
+def test_what_was_purged_before_it_was_pulled_is_in_no_chain(clean: Server, tmp_path: Path) -> None:
+    assert pull(tmp_path, clean.socket).returncode == 0
+    insert(clean, 100, 3)
+    clean.flush_logs()
+    insert(clean, 100)
+    clean.flush_logs()
+    newest = clean.binlogs()[-1].name
+    while len(clean.binlogs()) > 1:
+        # A server keeps a log as long as it believes that a connection reads it.
+        clean.sql(f"PURGE BINARY LOGS TO '{newest}'")
+    assert pull(tmp_path, clean.socket).returncode == 4
+    begun = pull(tmp_path, clean.socket, "--new-chain")
+    assert begun.returncode == 0, begun.stderr
+    assert "4 GTIDs in no chain" in begun.stderr
+    first, second = json.loads(binx("pull", "--status", tmp_path, "--json").out)["chains"]
+    assert (first["missing"], GtidSet.parse(second["missing"]).count) == ("", 4)
+    assert second["missing"] in binx("pull", "--status", tmp_path).out
 
 
 def test_another_server_is_refused_and_followed_after_a_failover(

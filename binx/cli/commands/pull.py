@@ -203,6 +203,8 @@ def _show_status(folder: Path, *, as_json: bool) -> ExitCode:
         for chain in chains:
             names = ("folder", "flavour", "server_id", "server_uuid", "first")
             text.line(f"{'chain':<18}{safe_text(' '.join(str(chain[name] or '.') for name in names))}")
+            if chain["missing"]:
+                text.line(f"{'in no chain':<18}{safe_text(chain['missing'])}")
     return ExitCode.DONE
 
 

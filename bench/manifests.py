@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from bench.object_store import object_store, store_uri, store_work
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.place import Place
-from binx.spark.lake.run import run_load
+from binx.lake.options import LoadOptions
+from binx.lake.place import Place
+from binx.spark.run import run_load
 
 _IDENTITY = "5eed5eed"
 

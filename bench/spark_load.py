@@ -191,9 +191,9 @@ def _load(
     """A load of some of the data sets, into an output that is emptied before it where that is wanted."""
 
     def job(spark: SparkSession, place: str) -> None:
-        from binx.spark.lake.options import LoadOptions
-        from binx.spark.lake.place import Place
-        from binx.spark.lake.run import load
+        from binx.lake.options import LoadOptions
+        from binx.lake.place import Place
+        from binx.spark.run import load
 
         target = Place(_inside(place, output))
         if anew:

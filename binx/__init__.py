@@ -17,7 +17,7 @@ from binx.version import __version__
 if TYPE_CHECKING:
     from binx.api import Binlogs, SelectedTransactions, TransactionRecord, Transactions, open  # noqa: A004
     from binx.errors import BinxError, BinxWarning
-    from binx.spark.lake.reading import read_changes
+    from binx.lake.reading import read_changes
 
 __all__ = [
     "Binlogs",
@@ -39,7 +39,7 @@ _HOMES = {
     "TransactionRecord": "binx.api",
     "Transactions": "binx.api",
     "open": "binx.api",
-    "read_changes": "binx.spark.lake.reading",
+    "read_changes": "binx.lake.reading",
 }
 
 

@@ -31,6 +31,8 @@ settings.register_profile("binx", deadline=None)
 settings.load_profile("binx")
 
 TOGETHER = {
+    "tests/lake/base/": "dumps",
+    "tests/lake/": "Spark",
     "tests/spark/": "Spark",
     "tests/live/lake/test_state": "servers",
     "tests/live/lake/": "Spark",

@@ -24,45 +24,55 @@ LAYERS = (
     "where",
     "slices",
     "dataset",
-    "base",
+    "lake",
     "undo",
     "inspect",
     "compare",
-    "recovery",
     "stats",
     "verify",
     "archive",
-    "spark",
+    "recovery",
     "pull",
+    "spark",
     "api",
     "cli",
 )
-"""From the ground up. ``kernels`` stand on ``errors`` alone; ``stats`` to ``api`` are neighbours."""
+"""From the ground up. ``kernels`` stand on ``errors`` alone."""
 
 NEIGHBOURS = {
     "dataset": {"slices"},
-    "base": {"where", "slices"},
-    "undo": {"dataset", "base"},
-    "inspect": {"dataset", "base", "undo"},
-    "compare": {"dataset", "base", "undo"},
-    "recovery": {"rows", "where", "slices", "dataset", "base", "undo", "inspect", "compare"},
-    "stats": {"base", "verify", "archive", "spark", "api"},
-    "verify": {"base", "stats"},
-    "archive": {"base", "stats"},
-    "spark": {"base", "stats", "verify", "archive"},
-    "pull": {
+    "inspect": {"dataset", "lake", "undo"},
+    "compare": {"dataset", "lake", "undo"},
+    "stats": {"lake", "undo"},
+    "verify": {"lake", "undo", "stats"},
+    "archive": {"lake", "undo", "stats"},
+    "recovery": {
+        "rows",
+        "where",
         "slices",
         "dataset",
-        "base",
+        "lake",
         "undo",
         "inspect",
         "compare",
         "stats",
         "verify",
         "archive",
-        "spark",
     },
-    "api": {"stats", "verify", "archive", "spark", "pull"},
+    "pull": {
+        "slices",
+        "dataset",
+        "lake",
+        "undo",
+        "inspect",
+        "compare",
+        "stats",
+        "verify",
+        "archive",
+        "recovery",
+    },
+    "spark": {"undo", "stats", "verify", "archive", "recovery", "pull"},
+    "api": {"stats", "verify", "archive", "pull", "spark"},
 }
 
 SHARED = {"version"}
@@ -161,6 +171,13 @@ def test_the_library_does_not_know_click() -> None:
     library = [path for path in modules() if path.suffix == ".py" and layer_of(path) != "cli"]
     assert [
         path for path in library for module, _ in imports_of(path) if module.split(".")[0] == "click"
+    ] == []
+
+
+def test_tables_need_no_spark() -> None:
+    lake = [path for path in modules() if layer_of(path) == "lake"]
+    assert [
+        path for path in lake for module, _ in imports_of(path) if module.split(".")[0] == "pyspark"
     ] == []
 
 

@@ -11,11 +11,11 @@ from binx.event.gtid.sources import GtidSource
 from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.chain import ChainLog, chain_problems
+from binx.log.held import HeldTransactions, logs_of_backup
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scan import find_transactions
 from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.log.succession import ProblemKind, differences, list_gtids
-from binx.recovery.held import HeldTransactions, logs_of_backup
 from binx.recovery.plan import Edge, LogPart, RecoveryPlan, Target, TargetKind
 from binx.source.names import base_of, number_of, numbered_name
 from binx.source.wording import listed

@@ -22,6 +22,10 @@ from binx.kernels.json.diffs import applied, diff_to_text
 from binx.kernels.json.documents import to_text
 from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
 from binx.kernels.walk.scan import Level
+from binx.lake.dataset.files import NOT_UNDERSTOOD, read_version
+from binx.lake.dataset.manifests import read_manifests
+from binx.lake.place import Listed, Place
+from binx.lake.state.output import Output
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, decode_facts
@@ -33,10 +37,6 @@ from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.source.base import READ_BYTES, Source
 from binx.source.encrypted import parse_header
 from binx.source.opening import decompressed
-from binx.spark.lake.dataset.files import NOT_UNDERSTOOD, read_version
-from binx.spark.lake.dataset.manifests import read_manifests
-from binx.spark.lake.place import Listed, Place
-from binx.spark.lake.state.output import Output
 from binx.stats.event_list import EventListing
 from binx.where.condition import Condition
 from tests.fuzz.targets_files import archive_manifest, archived, data_set, keyring

@@ -15,10 +15,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from binx.errors import BinxError
-from binx.spark.lake.place import Place
-from binx.spark.lake.published.catalog import Catalog
-from binx.spark.lake.state.output import Output
-from binx.spark.lake.table_name import TableName
+from binx.lake.place import Place
+from binx.lake.state.output import Output
+from binx.lake.table_name import TableName
+from binx.spark.catalog import Catalog
 
 
 def start(jar: str, warehouse: str) -> SparkSession:

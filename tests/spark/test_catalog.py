@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.spark.lake.place import Place
-from binx.spark.lake.published.catalog import RECORDS
-from binx.spark.lake.published.catalog_table import CatalogTable
-from tests.spark.conftest import Load, files_of
-from tests.spark.dataset import START, Name, Server, column_effect
-from tests.spark.test_history import OTHER, two_tables
-from tests.spark.test_state import FIELDS, ORDERS, insert, orders
+from binx.lake.place import Place
+from binx.spark.catalog import RECORDS
+from binx.spark.catalog_table import CatalogTable
+from tests.lake.conftest import Load, files_of
+from tests.lake.dataset import START, Name, Server, column_effect
+from tests.lake.test_history import OTHER, two_tables
+from tests.lake.test_state import FIELDS, ORDERS, insert, orders
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "build/iceberg/bin/python"

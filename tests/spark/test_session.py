@@ -14,11 +14,11 @@ import pytest
 
 from bench.changes import Shop
 from binx.errors import BinxError
+from binx.lake.options import LoadOptions
 from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, session
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load
+from binx.spark.run import load
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.exports import export
 
@@ -74,8 +74,8 @@ def test_spark_reads_an_index_file(spark: Any, tmp_path: Path) -> None:
 
 
 def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: Any) -> None:
-    from binx.spark.lake.options import LoadOptions
-    from binx.spark.lake.run import load
+    from binx.lake.options import LoadOptions
+    from binx.spark.run import load
 
     Shop(2_000).write_log(tmp_path / "in", 2_000)
     told: list[tuple[int, int]] = []

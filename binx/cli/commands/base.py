@@ -70,8 +70,8 @@ def base_command(
     quiet: bool,
 ) -> ExitCode:
     """Take a backup's tables into a data set, as what the changes in the logs begin with."""
-    from binx.base.importing import import_bases
     from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+    from binx.lake.base.importing import import_bases
     from binx.rows.columns.types import ArrowOptions
     from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
 

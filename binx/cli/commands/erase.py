@@ -36,7 +36,7 @@ def erase_command(
     table: str, where: Condition, break_lock: bool, as_json: bool, quiet: bool, output: str
 ) -> ExitCode:
     """Erase rows that match a condition from the output of `binx load`, with all history of their keys."""
-    from binx.spark.lake.erase import erase
+    from binx.lake.erase import erase
 
     erased = erase(output, table, where, break_lock=break_lock)
     with text_output() as text:

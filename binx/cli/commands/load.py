@@ -12,11 +12,11 @@ from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS, as_json_option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
+from binx.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
+from binx.lake.summary import Summary, load_status
+from binx.lake.table_name import TableName
 from binx.source.json_text import json_text
-from binx.spark.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
-from binx.spark.lake.run import run_load
-from binx.spark.lake.summary import Summary, load_status
-from binx.spark.lake.table_name import TableName
+from binx.spark.run import run_load
 from binx.stats.text import safe_text
 
 EXAMPLES = (

@@ -8,9 +8,9 @@ from binx.cli.command import PATH, Example, command, flag, option
 from binx.cli.options import QUIET, as_json_option
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
+from binx.lake.options import FILE_FORMATS, PARQUET, SQL
 from binx.source.json_text import json_text
 from binx.source.wording import counted
-from binx.spark.lake.options import FILE_FORMATS, PARQUET, SQL
 from binx.storage.output import STANDARD_OUTPUT, open_output
 
 EXAMPLES = (
@@ -70,8 +70,8 @@ def state_command(
 ) -> ExitCode:
     """Write a table as it was at a moment, from a data set of to-parquet: its rows, or SQL to restore it."""
     # Arrow is loaded when rows are read, not for the help.
-    from binx.spark.lake.at_moment import table_at
-    from binx.spark.lake.restore import write_table
+    from binx.lake.at_moment import table_at
+    from binx.lake.restore import write_table
 
     if "." not in table:
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")

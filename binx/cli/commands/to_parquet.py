@@ -192,7 +192,7 @@ def to_parquet_command(
             for report in export(files, output, selector, catalog, options, bar.reach, state):
                 summary.take(report, text)
         if views:
-            from binx.spark.lake.reading import write_changes_views
+            from binx.lake.reading import write_changes_views
 
             write_changes_views(output)
         logs.notes(selector.notes)

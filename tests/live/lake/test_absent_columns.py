@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from binx.kernels.walk.scan import Level
+from binx.lake.at_moment import table_at
+from binx.lake.options import LoadOptions
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
@@ -17,9 +19,7 @@ from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load as run_load
+from binx.spark.run import load as run_load
 from testdata.servers import MariaDBServer, Server
 from tests.live.logs import export_last, leaves_out_generated
 from tests.live.tables_at_end import differences

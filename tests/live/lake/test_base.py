@@ -16,9 +16,9 @@ import duckdb
 import pytest
 
 from binx.errors import BinxError
-from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load
+from binx.lake.at_moment import table_at
+from binx.lake.options import LoadOptions
+from binx.spark.run import load
 from testdata.servers import MariaDBServer, Server
 from testdata.small import split_sections
 from tests.cli.process import binx

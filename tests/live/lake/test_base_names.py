@@ -9,13 +9,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load
+from binx.lake.at_moment import table_at
+from binx.lake.options import LoadOptions
+from binx.spark.run import load
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from tests.cli.process import binx
+from tests.lake.conftest import files_of
 from tests.live.logs import needed
-from tests.spark.conftest import files_of
 
 NAMES = ("binlog", "other", "binlog")
 WITHOUT_GTIDS = ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")

@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load
-from binx.spark.lake.table_name import TableName
+from binx.lake.options import LoadOptions
+from binx.lake.table_name import TableName
+from binx.spark.run import load
 from testdata.servers import Server
 from tests.exports import export
 from tests.live.logs import export_last, leaves_out_generated, sections

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load as run_load
+from binx.lake.options import LoadOptions
+from binx.spark.run import load as run_load
 from testdata.servers import MySQLServer, Server
 from tests.live.logs import export_last
 from tests.live.rounds import Round

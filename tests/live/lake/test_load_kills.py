@@ -22,9 +22,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load as run_load
-from tests.spark.test_state import orders, work
+from binx.lake.options import LoadOptions
+from binx.spark.run import load as run_load
+from tests.lake.test_state import orders, work
 
 pytest.importorskip("pyspark")
 

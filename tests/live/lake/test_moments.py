@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.errors import BinxError, RefusedError
-from binx.spark.lake.at_moment import table_at
+from binx.lake.at_moment import table_at
 from testdata.expected import describe_table, select_rows, tables_of
 from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server

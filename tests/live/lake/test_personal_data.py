@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.cli.run import run
-from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.run import load
+from binx.lake.options import LoadOptions
+from binx.spark.run import load
 from testdata.servers import Server
 from tests.live.tables_at_end import read_rows
 

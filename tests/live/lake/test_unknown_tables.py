@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.spark.lake.at_moment import table_at
+from binx.lake.at_moment import table_at
 from testdata.servers import Server
 from tests.cli.process import binx
 from tests.live.lake.test_base import options_of

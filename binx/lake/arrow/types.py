@@ -1,0 +1,219 @@
+"""Column types in Arrow and SQL by their names, and constants that schema records spell as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import BinxError
+from binx.lake.dataset.files import FileColumn
+from binx.lake.tables.lives import Column, Epoch
+
+_PLAIN = {
+    str(kind): kind
+    for kind in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()),
+        *(pa.string(), pa.binary(), pa.date32(), pa.duration("us")),
+        *(pa.timestamp("us"), pa.timestamp("us", "UTC")),
+    )
+} | {"extension<arrow.json>": pa.string()}
+_DECIMAL = re.compile(r"decimal128\((\d+), (\d+)\)")
+_DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\d>")
+_LIST = re.compile(r"list<(\w+): (.+?)(?: not null)?>")
+_STRUCT = re.compile(r"struct<(.+)>")
+_MEMBER = re.compile(r"(\w+): ([^,]+?)(?: not null)?")
+_RESERVED = {
+    "_commit_version",
+    "_commit_timestamp",
+    "_misfits",
+    "_unknown",
+    "_deleted",
+    "valid_from",
+    "valid_to",
+    "is_current",
+}
+
+
+@cache
+def arrow_type(name: str) -> pa.DataType:
+    """Return the type of values in ``current/``: as in ``changes/``, without dictionaries and JSON's mark."""
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if match := _DECIMAL.fullmatch(name):
+        return pa.decimal128(int(match[1]), int(match[2]))
+    if match := _DICTIONARY.fullmatch(name):
+        return arrow_type(match[1])
+    if match := _LIST.fullmatch(name):
+        return pa.list_(pa.field(match[1], arrow_type(match[2])))
+    if match := _STRUCT.fullmatch(name):
+        members = [_MEMBER.fullmatch(member) for member in match[1].split(", ")]
+        return pa.struct([(member[1], arrow_type(member[2])) for member in members if member])
+    raise BinxError(f"{name!r} is no type of the data set; export the logs again with this version of binx")
+
+
+def plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a file's column in the type of :func:`arrow_type`."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    return column if column.type == kind else column.cast(kind)
+
+
+def constant(text: str | None, kind: pa.DataType) -> pa.Scalar | None:
+    """Parse a record's constant (:mod:`binx.rows.absent`); None if the type has no text form."""
+    if text is None:
+        return pa.scalar(None, kind)
+    if pa.types.is_binary(kind):
+        return pa.scalar(bytes.fromhex(text), kind)
+    if pa.types.is_nested(kind):
+        return None
+    value = pa.scalar(text, pa.string())
+    try:
+        if pa.types.is_duration(kind):
+            return value.cast(pa.int64()).cast(kind)
+        if pa.types.is_timestamp(kind):
+            return value.cast(pa.timestamp("us")).cast(kind)
+        return value.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+
+
+def can_misfit(column: Column | FileColumn) -> bool:
+    """Whether values may be recorded in ``_misfits``, as :mod:`binx.rows.columns.types` has it."""
+    if column.arrow_type == "string":
+        return column.mysql_type.lower().startswith("set")
+    return column.arrow_type.startswith(("date32", "timestamp", "dictionary"))
+
+
+def output_names(columns: Sequence[Column]) -> dict[int, str]:
+    """Return the columns' names in ``current/``: their own, unless it clashes with one of the loader's."""
+    taken = set(_RESERVED)
+    names = {}
+    for column in columns:
+        name = column.name
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        names[column.id] = name
+    return names
+
+
+def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a key column's values in a form that sorts: numbers, text or binary."""
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32())
+    if pa.types.is_boolean(kind):
+        return column.cast(pa.int8())
+    if pa.types.is_floating(kind):
+        # Negative zero equals zero as a key.
+        return pc.add(column, pa.scalar(0.0, kind))
+    return column
+
+
+Rule = Callable[[Any], Any]
+"""Converts a value, or a misfit's text, to the new type; raises :class:`UnknownError`."""
+
+_SQL_TYPE = re.compile(r"\s*(?P<base>[a-z]\w*)\s*(?:\((?P<arguments>.*)\))?\s*(?P<rest>.*)", re.I | re.S)
+_NAME = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
+INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+_CHARACTERS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
+_BYTES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+
+
+class UnknownError(Exception):
+    """Only the server knows the converted value."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A COLUMN_TYPE, parsed: name, contents of the parentheses, whether it is unsigned."""
+
+    base: str
+    arguments: str
+    rest: str
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers in parentheses."""
+        return [int(digits) for digits in re.findall(r"\d+", self.arguments)]
+
+    @property
+    def members(self) -> list[str]:
+        """The members of an ENUM or SET."""
+        return [member.replace("''", "'").replace("\\\\", "\\") for member in _NAME.findall(self.arguments)]
+
+    @property
+    def size(self) -> int:
+        """The first number; for times the fractional digits."""
+        return self.numbers[0] if self.numbers else 1 if self.base in ("char", "binary") else 0
+
+    @property
+    def scale(self) -> int:
+        """Digits after the decimal point."""
+        return self.numbers[1] if self.base == "decimal" and len(self.numbers) > 1 else 0
+
+    @property
+    def kind(self) -> str:
+        """The family of types whose conversion rules apply."""
+        if self.base in INTEGERS:
+            return "int"
+        if self.base in _CHARACTERS:
+            return "text"
+        if self.base in _BYTES:
+            return "bytes"
+        return {"float": "real", "double": "real"}.get(self.base, self.base)
+
+
+def sql_type(column: Column) -> SqlType | None:
+    """Return the SQL type of a column; None if it is not known."""
+    match = _SQL_TYPE.match(column.mysql_type)
+    if match is None:
+        return None
+    base = match["base"].lower()
+    return SqlType(
+        {"integer": "int", "numeric": "decimal", "dec": "decimal"}.get(base, base),
+        match["arguments"] or "",
+        match["rest"].lower(),
+    )
+
+
+class Misfit(str):
+    """The text of a value that its type cannot hold."""
+
+    __slots__ = ()
+
+
+def unknown(value: Any) -> Any:
+    """The rule for values that only the server knows."""
+    raise UnknownError
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A column's type before and after, with the epoch that begins with the change."""
+
+    old: SqlType
+    new: SqlType
+    former: Column
+    column: Column
+    epoch: Epoch
+
+
+def no_misfit(rule: Rule) -> Rule:
+    """Wrap a rule so that misfits become unknown."""
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, Misfit):
+            raise UnknownError
+        return rule(value)
+
+    return checked

@@ -1,0 +1,210 @@
+"""Compute a table's rows at a moment from its changes in a data set, without Spark and without a load."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import AbsentError, BinxError, RefusedError, UsageError
+from binx.lake.arrivals.arrivals import Arrivals, Search, find_arrivals
+from binx.lake.arrow.images import stored_rows
+from binx.lake.arrow.types import can_misfit, constant, output_names
+from binx.lake.dataset.chains import Position
+from binx.lake.dataset.manifests import Manifest
+from binx.lake.dataset.spans import FILE_BITS
+from binx.lake.dataset.statements import Statement
+from binx.lake.place import Place
+from binx.lake.plan import lives_of
+from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
+from binx.lake.table_name import TableName, listed_tables
+from binx.lake.tables.lacking import lacking_of, unlogged
+from binx.lake.tables.lives import Life
+from binx.lake.tasks.merge import Merge, Piece
+from binx.rows.ddl.parse import sets_mode, without_start_transaction
+from binx.rows.ddl.tokens import identifier
+
+_MEANING = (
+    "ANSI_QUOTES",
+    "IGNORE_SPACE",
+    "NO_BACKSLASH_ESCAPES",
+    "ORACLE",
+    "PIPES_AS_CONCAT",
+    "REAL_AS_FLOAT",
+)
+"""The SQL modes that affect the meaning of a table definition."""
+
+
+def definition_of(life: Life, texts: Mapping[tuple[str, int, int], Any]) -> tuple[list[str], str]:
+    """Return the statements that create a table, and why they would fail; empty if they would not.
+
+    ``texts`` are all schema statements, by chain, commit version and number in the transaction.
+    """
+    lines, why = [], ""
+    for definition in life.made_by:
+        if not isinstance(definition, Statement):
+            lines.append(f"RENAME TABLE {_quoted(definition[0])} TO {_quoted(definition[1])}")
+            continue
+        row = texts.get((definition.chain, definition.scn, definition.ordinal))
+        if row is None or not (row["sql"] and row["sql_is_text"]):
+            return lines, "the text of a statement about it is not in the data set"
+        if any(effect["action"] == "partitions" and effect["new_table"] for effect in definition.effects):
+            # Only rows come or go, with a table that is not made.
+            continue
+        lines.append(_with_session(row))
+        for effect in definition.effects:
+            is_made = effect["action"] == "created"
+            if is_made and (effect["from_query"] or effect["columns"] is None or _is_like(row["sql"])):
+                why = "its CREATE TABLE takes its columns from another table"
+    return lines, why
+
+
+def _is_like(sql: str) -> bool:
+    return " LIKE " in f" {sql.partition('(')[0].upper()} " or "(LIKE" in sql.upper().replace(" ", "")
+
+
+def _quoted(name: TableName) -> str:
+    return f"{identifier(name.db)}.{identifier(name.table)}"
+
+
+def _with_session(row: Mapping[str, Any]) -> str:
+    """Return a statement, preceded by the session settings that it needs."""
+    options = dict(row["options"] or ())
+    modes = str(options.get("sql_mode", "")).split(",")
+    mode = "" if sets_mode(row["sql"]) else ",".join(word for word in modes if word in _MEANING)
+    used = f"USE {identifier(row['db'])};\n" if row["db"] else ""
+    sql = without_start_transaction(row["sql"]).rstrip().rstrip(";")
+    text = f"SET SESSION sql_mode = '{mode}';\n{used}{sql}"
+    if options.get("explicit_defaults_for_timestamp") != "0":
+        return text
+    variable = "SET SESSION explicit_defaults_for_timestamp ="
+    return f"{variable} 0;\n{text}\n;\n{variable} DEFAULT"
+
+
+class TableAt(NamedTuple):
+    """A table at a moment (in words), with reasons why it may differ from the server's.
+
+    Attributes:
+        rows: the table's columns, then ``_commit_version`` and ``_commit_timestamp`` of the last change,
+            ``_misfits`` if there may be any, and ``_unknown``, the columns that only the server knows.
+        definition: the statements that create the table as it was then; empty if no CREATE TABLE is logged.
+        refused: why these statements would fail; empty if they would not.
+        generated: the generated columns.
+    """
+
+    name: TableName
+    rows: pa.Table
+    moment: str
+    missing: list[str]
+    definition: list[str]
+    refused: str
+    generated: frozenset[str]
+    key: tuple[str, ...]
+
+    def row(self, values: Sequence[str]) -> TableAt:
+        """Return the same table with only the row of one key."""
+        if len(values) != len(self.key):
+            raise UsageError(f"expected a value for each of {', '.join(self.key)}, found {len(values)}")
+        rows = self.rows
+        for name, text in zip(self.key, values, strict=True):
+            value = constant(text, rows.schema.field(name).type)
+            if value is None:
+                raise UsageError(f"expected a value of the key's column {name}, found {text!r}")
+            rows = rows.filter(pc.equal(rows[name], value))
+        return self._replace(rows=rows)
+
+
+def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) -> TableAt:
+    """Return the rows of a table at a moment.
+
+    Args:
+        lake: a data set of ``to-parquet``: a folder or a URI.
+        table: ``db.table``, by its name at that moment.
+        at: a time, a GTID or FILE:POS, as in :func:`~binx.lake.dataset.moments.moment_of`.
+        keys: the key columns, for a table without a primary key.
+
+    Raises:
+        AbsentError: there is no such table, transaction or log.
+        RefusedError: the table has no key, or several logs have the name.
+        UsageError: ``at`` is not a valid moment.
+        BinxError: the data set cannot be read.
+    """
+    place, state = Place(lake), State()
+    name = TableName.parse(table)
+    arrivals = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
+    moment, ranks = arrivals.moment.told, state.ranks
+    lives = lives_of(state, arrivals.files, keys={name: keys} if keys else {})
+    life = next((life for life in lives if life.name == name), None)
+    if arrivals.wrong:
+        raise BinxError(next(iter(arrivals.wrong.values())), path=lake)
+    if life is None:
+        listed = listed_tables(life.name for life in lives if life.name)
+        raise AbsentError(f"as of {moment} there is no table {table}; there are {listed}", path=lake)
+    if not life.epochs[-1].columns:
+        raise RefusedError(f"the columns of {table} are not in the logs: {'; '.join(life.reasons)}")
+    if not life.epochs[-1].key:
+        raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
+    epochs = tuple(life.epochs)
+    goal, last = LifeState(life.id, name, ""), len(epochs) - 1
+    piece = Piece(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=tuple(life.units))
+    try:
+        rows, lost = Merge(piece).rows()
+    except pa.ArrowException as error:
+        raise BinxError(
+            f"the rows of {table} do not fit its definition: export all logs about it together or with"
+            f" --schema ({str(error).splitlines()[0]})",
+            path=lake,
+        ) from error
+    epoch = epochs[-1]
+    names = output_names(epoch.columns)
+    stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
+    missing = _missing(life, lives, arrivals, state) + lacking_of(life, state.chains, ranks)
+    if lost:
+        missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
+    if unknown := len(stored) - stored.column("_unknown").null_count:
+        missing.append(f"{unknown:,} rows have values that only the server knows (NULL, see _unknown)")
+    facts = {
+        number: column.generated
+        for unit in life.units
+        for number, column in zip(unit.ids, unit.version.columns, strict=True)
+    }
+    definition, refused = definition_of(life, arrivals.texts)
+    generated = frozenset(name for number, name in names.items() if facts.get(number))
+    key = tuple(names[number] for number in epoch.key)
+    return TableAt(name, stored, moment, missing, definition, refused, generated, key)
+
+
+def _missing(life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State) -> list[str]:
+    """Return the reasons why the table may be incomplete at the moment."""
+    missing = [] if life.whole else [NO_BEGINNING]
+    missing += life.reasons
+    missing += [text for number, text in unlogged(lives, arrivals.causes).items() if number == life.id]
+    since = life.epochs[0].since or Position(0, 0)
+    changes = 0
+    for rank, chain in enumerate(state.order[since.rank :], since.rank):
+        begun = since.scn if rank == since.rank else 0
+        # Of any table: triggers may change others.
+        changes += sum(scn > begun for scn in arrivals.changes[chain])
+        first = begun >> FILE_BITS
+        missing += state.chains.gaps(chain, first, arrivals.moment.last[chain] >> FILE_BITS)
+        missing += _losses(
+            manifest for manifest, of in arrivals.logs if of == chain and manifest.source.number >= first
+        )
+    if changes:
+        missing.append(
+            f"changes of this table or others were logged as statements: {changes:,}; they are not done"
+        )
+    return missing
+
+
+def _losses(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield the losses of a chain's exports, except of logs that another export has whole."""
+    by_log: dict[int, list[Manifest]] = defaultdict(list)
+    for manifest in manifests:
+        by_log[manifest.source.number].append(manifest)
+    for listed in by_log.values():
+        if not any(manifest.whole for manifest in listed):
+            yield from (f"{manifest.source.name}: {loss}" for manifest in listed for loss in manifest.losses)

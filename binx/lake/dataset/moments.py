@@ -1,0 +1,114 @@
+"""Resolve a time, a GTID or a position to a moment: the last commit version of each chain that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import AbsentError, RefusedError, UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.lake.dataset.manifests import Manifest
+from binx.lake.dataset.placement import PlacedBase
+from binx.lake.dataset.spans import FILE_BITS
+from binx.log.selection.moments import Position, format_time, parse_position, parse_time
+
+_LAST = (1 << 63) - 1
+
+Log = tuple[Manifest, str]
+"""An export, and the name of its log's chain."""
+
+
+class Moment(NamedTuple):
+    """How far each chain counts: ``last`` maps to its last commit version, -1 if nothing of it counts."""
+
+    last: Mapping[str, int]
+    told: str
+
+    def with_bases(self, bases: Mapping[str, PlacedBase]) -> Moment:
+        """Return the same moment including the bases placed before it."""
+        counts = {name: base.at.scn <= self.last[base.chain] for name, base in bases.items()}
+        return self._replace(
+            last={**self.last, **{name: _LAST if in_it else -1 for name, in_it in counts.items()}}
+        )
+
+    def reaches(self, log: Log) -> bool:
+        """Whether a log begins before the moment."""
+        manifest, chain = log
+        return manifest.source.number <= self.last[chain] >> FILE_BITS
+
+
+def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+    """Parse a moment.
+
+    Args:
+        at: a time (everything before the first transaction committed later), a GTID (inclusive), or FILE:POS
+            (transactions that end there or before); None for the end of the logs.
+        logs: all logs.
+        ranks: the chains' ranks in the order of application.
+
+    Raises:
+        UsageError: the text is not a moment.
+        AbsentError: there is no such transaction or log.
+        RefusedError: logs of several servers have this name.
+    """
+    if at is None:
+        return Moment(dict.fromkeys(ranks, _LAST), "the end of the logs")
+    logs = sorted(logs, key=lambda log: (ranks[log[1]], log[0].source.number))
+    with suppress(UsageError):
+        return _at_time(parse_time(at), logs, ranks)
+    with suppress(UsageError):
+        gtid = GtidSet.parse(at)
+        if gtid.count == 1:
+            return _at_gtid(gtid, logs, ranks)
+    position = parse_position(at)
+    if position.file is None:
+        raise UsageError(f"expected a time, a GTID or FILE:POS behind --at, found {at!r}")
+    return _at_position(position, logs, ranks)
+
+
+def _at_time(time: int, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+    last = dict.fromkeys(ranks, _LAST)
+    for manifest, chain in logs:
+        rows = manifest.transactions("commit_timestamp")
+        later = pc.greater(rows["commit_timestamp"].cast(pa.int64()), time)
+        scns = rows["commit_version"].filter(later)
+        if len(scns):
+            last[chain] = min(last[chain], scns[0].as_py() - 1)
+    return Moment(last, format_time(time))
+
+
+def _at_gtid(gtid: GtidSet, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+    for manifest, chain in logs:
+        if not manifest.gtids.isdisjoint(gtid):
+            rows = manifest.transactions("gtid")
+            scns = rows["commit_version"].filter(pc.equal(rows["gtid"].cast(pa.string()), str(gtid)))
+            if len(scns):
+                return _up_to(chain, scns[0].as_py(), ranks, f"GTID {gtid}")
+    raise AbsentError(f"the logs of the data set have no transaction {gtid}")
+
+
+def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+    named = [log for log in logs if log[0].source.name == position.file]
+    if len({(chain, manifest.source.identity) for manifest, chain in named}) != 1:
+        many = "logs of several servers are" if named else "no log of the data set is"
+        raise (RefusedError if named else AbsentError)(
+            f"{many} called {position.file}; give a GTID or a time"
+        )
+    rows = pa.concat_tables([manifest.transactions("end") for manifest, _ in named])
+    ended = rows["commit_version"].filter(pc.less_equal(rows["end"].cast(pa.int64()), position.offset))
+    manifest, chain = named[0]
+    last = max([manifest.source.number << FILE_BITS, *ended.to_pylist()])
+    return _up_to(chain, last, ranks, f"{position.file}:{position.offset}")
+
+
+def _up_to(chain: str, scn: int, ranks: Mapping[str, int], told: str) -> Moment:
+    """Return the moment with all earlier chains, and this chain up to a commit version."""
+    last = {
+        other: scn if other == chain else _LAST if rank < ranks[chain] else -1
+        for other, rank in ranks.items()
+    }
+    return Moment(last, told)

@@ -1,0 +1,125 @@
+"""Statements and their effects on tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from binx.lake.dataset.files import ChangesFile
+from binx.lake.table_name import TableName
+from binx.rows.ddl.parse import is_schema_statement, parse
+from binx.rows.ddl.statements import AlterTable
+
+MENTIONED = "mentioned"
+"""The action of statements that concern a table but change neither its columns nor its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A row of ``statements/`` that has effects (docs/dataset.md); ``time`` is the event's, in µs."""
+
+    chain: str
+    scn: int
+    ordinal: int
+    transaction: str
+    effects: tuple[Mapping[str, Any], ...]
+    time_zone: str = "SYSTEM"
+    strict: bool = True
+    flavour: str = "mysql"
+    time: int = 0
+
+
+def spelled_as_rows(statements: Sequence[Statement], files: Iterable[ChangesFile]) -> list[Statement]:
+    """Return statements with names as the rows have them.
+
+    A server with ``lower_case_table_names`` logs rows with names in lower case, and statements as they were
+    written. It is told by a table that a statement spells in another way than all rows of its server.
+    """
+    tables: dict[str, set[TableName]] = defaultdict(set)
+    for file in files:
+        tables[file.chain].add(file.table)
+    cased = {chain for chain, names in tables.items() if any(name != _lower(name) for name in names)}
+    lower = set().union(*(names for chain, names in tables.items() if chain not in cased))
+    folded = [statement for statement in statements if statement.chain not in cased]
+    spelled = {name for statement in folded for effect in statement.effects for name in _names_of(effect)}
+    if not any(name != _lower(name) and _lower(name) in lower for name in spelled):
+        return list(statements)
+    return [
+        statement if statement.chain in cased
+        else replace(statement, effects=tuple(map(_in_lower_case, statement.effects)))
+        for statement in statements
+    ]  # fmt: skip
+
+
+def _lower(name: TableName) -> TableName:
+    return TableName(name.db.lower(), name.table.lower())
+
+
+def _names_of(effect: Mapping[str, Any]) -> Iterator[TableName]:
+    if effect.get("table") is not None:
+        yield TableName(effect.get("db") or "", effect["table"])
+    if effect.get("new_table") is not None:
+        yield second_table(effect)
+
+
+def _in_lower_case(effect: Mapping[str, Any]) -> Mapping[str, Any]:
+    names = {
+        field: effect[field].lower()
+        for field in ("db", "table", "new_db", "new_table")
+        if effect.get(field) is not None
+    }
+    parents = [
+        {**parent, "db": parent["db"].lower(), "table": parent["table"].lower()}
+        for parent in effect.get("parents") or ()
+    ]
+    return {**effect, **names, "parents": parents}
+
+
+def second_table(effect: Mapping[str, Any]) -> TableName:
+    """Return the second table of an effect that concerns two: the new name, or the other of an exchange."""
+    return TableName(effect.get("new_db") or effect.get("db") or "", effect["new_table"])
+
+
+def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Statement]:
+    """Deduplicate statements: of several chains that have one, the first chain's counts."""
+    first: dict[Any, Statement] = {}
+    for statement in sorted(
+        statements, key=lambda statement: (ranks[statement.chain], statement.scn, statement.ordinal)
+    ):
+        first.setdefault(
+            (statement.transaction or (statement.chain, statement.scn), statement.ordinal, statement.time),
+            statement,
+        )
+    return list(first.values())
+
+
+def mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the effect of a statement that concerns a table but changes neither columns nor keys.
+
+    One that changes some, and has no effects, was about a temporary table.
+    """
+    parsed = parse(row["sql"]) if is_schema_statement(row["sql"]) else None
+    if not isinstance(parsed, AlterTable) or parsed.actions:
+        return []
+    db = row["db"] if parsed.table.db is None else parsed.table.db
+    return [{"action": MENTIONED, "db": db, "table": parsed.table.name}]
+
+
+def with_former_names(
+    wanted: Callable[[TableName], bool], statements: Sequence[Statement]
+) -> Callable[[TableName], bool]:
+    """Return a predicate that also selects the former names of wanted tables."""
+    renamed: dict[TableName, set[TableName]] = defaultdict(set)
+    for statement in statements:
+        for effect in statement.effects:
+            if effect["action"] == "renamed":
+                renamed[second_table(effect)].add(TableName(effect.get("db") or "", effect["table"]))
+    former: set[TableName] = set()
+    names = [name for name in renamed if wanted(name)]
+    while names:
+        more = renamed.get(names.pop(), set()) - former
+        former |= more
+        names += more
+    return lambda name: wanted(name) or name in former

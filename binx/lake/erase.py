@@ -1,0 +1,274 @@
+"""``binx erase``: remove all row images of the keys that match a condition.
+
+Affected files are rewritten beside the old ones, the state is committed, and the old files are removed at
+once. Later changes of these keys are loaded as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import AbsentError
+from binx.lake.arrivals.repeats import EVENTS, events_of
+from binx.lake.arrow.conversions import converted
+from binx.lake.arrow.images import counts, pairs_of
+from binx.lake.arrow.keys import key_of, to_text
+from binx.lake.arrow.types import sql_type
+from binx.lake.dataset.files import ChangesFile
+from binx.lake.place import Place
+from binx.lake.plan import lives_of
+from binx.lake.published.delta import publish
+from binx.lake.published.views import write_views
+from binx.lake.state.output import Output
+from binx.lake.state.state import LifeState, RangeFile
+from binx.lake.table_name import TableName
+from binx.lake.tables.lives import Column, Epoch, Life, Unit
+from binx.lake.tasks.sources import state_rows, unit_images
+from binx.rows.columns.schema import folded_name
+from binx.rows.columns.types import Kind, LogicalType
+from binx.where.condition import Condition, TableFrame
+from binx.where.operands import Operand, zerofill_digits
+
+_Key = tuple[Any, ...]
+_KINDS = {
+    "int8": Kind.INT8, "int16": Kind.INT16, "int32": Kind.INT32, "int64": Kind.INT64, "uint64": Kind.UINT64,
+    "float": Kind.FLOAT32, "double": Kind.FLOAT64, "bool": Kind.BOOL, "date32[day]": Kind.DATE,
+    "timestamp[us]": Kind.DATETIME, "timestamp[us, tz=UTC]": Kind.TIMESTAMP, "duration[us]": Kind.TIME,
+    "string": Kind.TEXT, "binary": Kind.BINARY,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """The result: the number of keys, and of rows for each kind of file."""
+
+    keys: int
+    history: int
+    current: int
+    scd2: int
+
+
+def erase(path: str, table: str, condition: Condition, *, break_lock: bool = False) -> Erased:
+    """Erase all rows and row images of the keys that match a condition.
+
+    Raises:
+        AbsentError: there is no such table.
+        BinxError: nothing was changed; the message has the reason.
+    """
+    output = Output(Place(path))
+    erasing = _Erasing(output, table, condition)
+    with output.locked(broken=break_lock):
+        return erasing.run()
+
+
+class _Erasing:
+    def __init__(self, output: Output, table: str, condition: Condition) -> None:
+        self._output, self._place, self._state = output, output.place, output.state
+        self._condition = condition
+        self._table = table
+        self._events: set[tuple[str, str, str, str, int]] = set()
+        self._name = TableName.parse(table)
+        self._lives = [
+            life
+            for life in lives_of(self._state)
+            if life.name == self._name
+            or (life.name is None and any(name == self._name for _, name in life.names))
+        ]
+        if not self._state.version:
+            raise AbsentError(
+                "has no _state.json: expected the output of `binx load`", path=self._place.shown("")
+            )
+        output.folders = {unit.file.table.folder for life in self._lives for unit in life.units}
+        output.folders |= {own.folder for life in self._lives if (own := self._state.lives.get(life.id))}
+        if not self._lives:
+            raise AbsentError(f"there is no table {table}", path=output.place.shown(""))
+
+    def run(self) -> Erased:
+        """Erase and commit."""
+        state = self._state
+        keys, rows = 0, {"history": 0, "current": 0, "scd2": 0}
+        replaced: dict[str, ChangesFile] = {}
+        for life in self._lives:
+            own = state.lives.get(life.id)
+            matching = self._matching(life, own)
+            if not matching:
+                continue
+            keys += len(matching)
+            for path, file in {
+                unit.file.path: unit.file for unit in life.units if not unit.file.gone
+            }.items():
+                before = replaced.get(path, file)
+                replaced[path] = self._history(life, before, matching)
+                rows["history"] += before.rows - replaced[path].rows
+            if own is not None:
+                state.lives[life.id] = self._current(life, own, matching, rows)
+        if not keys:
+            return Erased(0, **rows)
+        state.history = [replaced.get(file.path, file) for file in state.history]
+        state.version += 1
+        note = {"table": self._table, "load": state.version, "keys": keys, **rows}
+        note |= {"columns": sorted(self._condition.columns), "events": sorted(self._events)}
+        state.erasures.append(note)
+        had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
+        self._output.commit(state)
+        self._place.remove(state.garbage)
+        write_views(state, lives_of(self._state), self._place)
+        if had_delta:
+            publish(state, self._place, had_delta)
+        self._output.tidy()
+        return Erased(keys, **rows)
+
+    def _matching(self, life: Life, own: LifeState | None) -> set[_Key]:
+        """Return the matching keys, and the keys that their rows moved to or from."""
+        matching: set[_Key] = set()
+        moves: list[tuple[_Key, _Key]] = []
+        for unit in [unit for unit in life.units if not unit.file.gone]:
+            for images in self._images(life, _whole(unit)):
+                keys = _tuples(images, life.epochs[-1])
+                matching |= {keys[row] for row in np.flatnonzero(self._marks(images, life.epochs[-1]))}
+                afters = np.flatnonzero(pairs_of(images))
+                moves += [
+                    (keys[after - 1], keys[after]) for after in afters if keys[after - 1] != keys[after]
+                ]
+        if own is not None:
+            for file in (*own.ranges, *own.versions):
+                for rows in self._rows(life, own, file):
+                    keys = _tuples(rows, life.epochs[-1])
+                    matching |= {keys[row] for row in np.flatnonzero(self._marks(rows, life.epochs[-1]))}
+        before = -1
+        while before != len(matching):
+            before = len(matching)
+            matching |= {key for pair in moves if matching & set(pair) for key in pair}
+        return matching
+
+    def _images(self, life: Life, unit: Unit) -> Iterator[pa.Table]:
+        for images in unit_images(unit, life.epochs[unit.epoch], self._place.uri):
+            yield _forward(life, images, unit.epoch)
+
+    def _rows(self, life: Life, own: LifeState, file: RangeFile) -> Iterator[pa.Table]:
+        rows, _ = state_rows(self._place, [file.path], own.stored, own.stored)
+        yield _forward(life, rows, own.epochs - 1)
+
+    def _marks(self, rows: pa.Table, epoch: Epoch) -> Any:
+        operands = {}
+        for column in epoch.columns:
+            name = f"v{column.id}"
+            values = rows.column(name).combine_chunks()
+            known, misfits = f"p{column.id}", f"m{column.id}"
+            if known in rows.column_names:
+                values = pc.if_else(rows.column(known).combine_chunks(), values, pa.scalar(None, values.type))
+            texts = rows.column(misfits).combine_chunks() if misfits in rows.column_names else None
+            operands[folded_name(column.name)] = Operand(
+                values, _logical(column, values.type), texts, zerofill_digits(column.mysql_type)
+            )
+        lacking = self._condition.columns - set(operands)
+        if lacking:
+            raise AbsentError(f"{self._table} has no column {min(lacking)}", path=self._place.shown(""))
+        marks = self._condition.matching(TableFrame(operands, len(rows)))
+        return np.asarray(marks.to_numpy(zero_copy_only=False), bool)
+
+    def _history(self, life: Life, file: ChangesFile, erased: set[_Key]) -> ChangesFile:
+        """Return the file without the rows of these keys; the same file if it has none of them."""
+        rows = self._place.table(file.path)
+        kept = np.ones(len(rows), bool)
+        for unit in [
+            _whole(replace(unit, file=file)) for unit in life.units if unit.file.identity == file.identity
+        ]:
+            places = np.flatnonzero(np.asarray(counts(rows.column("_commit_version"), unit).to_numpy(), bool))
+            keys = [key for images in self._images(life, unit) for key in _tuples(images, life.epochs[-1])]
+            kept[places] &= np.array([key not in erased for key in keys], bool)
+        if kept.all():
+            return file
+        gone = events_of(rows.select(EVENTS).filter(pa.array(~kept)), file)
+        self._events |= {(*file.table, file.chain, *event) for event in gone}
+        path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
+        size = self._place.write(path, _filtered(rows, kept))
+        return replace(file, path=path, rows=int(kept.sum()), bytes=size)
+
+    def _current(self, life: Life, own: LifeState, erased: set[_Key], rows: dict[str, int]) -> LifeState:
+        """Return a life's state without these keys."""
+        rewritten = {}
+        firsts: dict[str, pa.Table] = {}
+        before = own.stored
+        for file in (*own.ranges, *own.versions):
+            kind = "current" if file in own.ranges else "scd2"
+            [forward] = self._rows(life, own, file)
+            kept = np.array([key not in erased for key in _tuples(forward, life.epochs[-1])], bool)
+            rows[kind] += len(kept) - int(kept.sum())
+            rewritten[file.path] = file if kept.all() else self._range(file, kept)
+            plain, _ = state_rows(self._place, [rewritten[file.path].path], before, before)
+            firsts[file.path] = key_of(plain, before).slice(0, 1)
+        full = [index for index, file in enumerate(own.ranges) if rewritten[file.path].rows] or [0]
+        begins = [firsts[own.ranges[index].path] for index in full[1:]]
+        return replace(
+            own,
+            ranges=tuple(rewritten[own.ranges[index].path] for index in full),
+            lows=to_text(pa.concat_tables(begins).combine_chunks()) if begins else "",
+            closed=tuple(rewritten[file.path] for file in own.closed if rewritten[file.path].rows),
+            held=tuple(rewritten[own.held[index].path] for index in full) if own.held else (),
+        )
+
+    def _range(self, file: RangeFile, kept: Any) -> RangeFile:
+        rows = _filtered(self._place.table(file.path), kept)
+        path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
+        self._place.write(path, rows, store_schema=False)
+        size = file.bytes * len(rows) // max(1, file.rows)
+        deleted = pc.sum(rows.column("_deleted")).as_py() or 0 if "_deleted" in rows.column_names else 0
+        return RangeFile(path, len(rows), size, len(rows) - rows.column("_unknown").null_count, deleted)
+
+    def _drop_delta(self, folder: str) -> bool:
+        """Remove Delta's logs, which contain minimum and maximum values of removed files."""
+        paths = [
+            file.path
+            for kind in ("current", "scd2")
+            for file in self._place.files(f"{folder}/{kind}/_delta_log", recursive=True)
+        ]
+        self._place.remove(paths)
+        return bool(paths)
+
+
+def _whole(unit: Unit) -> Unit:
+    """Return a unit including rows of open XA transactions."""
+    return replace(unit, excluded=())
+
+
+def _filtered(rows: pa.Table, kept: Any) -> pa.Table:
+    """Filter rows; values used only by removed rows also leave the dictionaries."""
+    kept_rows = rows.filter(pa.array(kept))
+    for index, field in enumerate(kept_rows.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = kept_rows.column(index).cast(field.type.value_type)
+            kept_rows = kept_rows.set_column(index, field, plain.dictionary_encode().cast(field.type))
+    return kept_rows
+
+
+def _forward(life: Life, rows: pa.Table, epoch: int) -> pa.Table:
+    """Return rows in the life's final columns."""
+    for before, after in zip(life.epochs[epoch:], life.epochs[epoch + 1 :], strict=False):
+        rows, _ = converted(rows, before, after)
+    return rows
+
+
+def _tuples(rows: pa.Table, epoch: Epoch) -> list[_Key]:
+    """Return the keys of rows; without a key, all their values."""
+    keyed = epoch if epoch.key else replace(epoch, key=tuple(column.id for column in epoch.columns))
+    keys = key_of(rows, keyed)
+    return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
+
+
+def _logical(column: Column, kind: pa.DataType) -> LogicalType:
+    """Return the type of a column, whose texts have the digits of its definition."""
+    if pa.types.is_decimal(kind):
+        return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)
+    defined = sql_type(column)
+    if defined is not None and defined.base == "year":
+        return LogicalType(Kind.YEAR, defined.base)
+    digits = defined.size if defined is not None and pa.types.is_temporal(kind) else 0
+    return LogicalType(_KINDS.get(str(kind), Kind.GEOMETRY), "", fraction=digits)

@@ -1,0 +1,300 @@
+"""Read files of several schema versions as one table, and write views of them for DuckDB and Spark.
+
+Columns are united by identity, and types if that is exact. ``views.sql`` and ``views.spark.sql`` have a view
+of each table and of its history.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple
+
+import pyarrow as pa
+
+from binx.lake.arrow.types import arrow_type, can_misfit
+from binx.lake.dataset.files import Version
+from binx.lake.place import Place
+from binx.lake.state.state import LifeState, RangeFile, State
+from binx.lake.table_name import TableName
+from binx.lake.tables.lives import Life, Unit
+from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider
+from binx.rows.columns.names import SYSTEM_COLUMNS
+from binx.rows.ddl.tokens import identifier
+
+
+class Part(NamedTuple):
+    """Units whose rows have the same columns; a single unit if not all rows of its file count."""
+
+    units: tuple[Unit, ...]
+    is_whole: bool
+    columns: tuple[tuple[str, pa.DataType, Hashable], ...]
+
+    @property
+    def version(self) -> Version:
+        """The schema record of its files."""
+        return self.units[0].version
+
+    @property
+    def system_columns(self) -> list[str]:
+        """The data set's own columns that the files have."""
+        columns = self.version.columns
+        optional = {
+            "_json_diff": any(column.mysql_type.lower() == "json" for column in columns),
+            "_misfits": any(map(can_misfit, columns)),
+        }
+        return [name for name in SYSTEM_COLUMNS if optional.get(name, True)]
+
+
+@dataclass(slots=True)
+class United:
+    """A column of the united table; ``names`` are its names and types in the files, by part number."""
+
+    name: str
+    type: pa.DataType
+    names: dict[int, tuple[str, pa.DataType]] = field(default_factory=dict)
+
+
+def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
+    """Return the files with a table's changes, including those of former tables of its name."""
+    living = next((life for life in lives if life.name == table), None)
+    ids: dict[str, Hashable] = {}
+    if living is not None and living.epochs:
+        ids = {column.name.lower(): column.id for column in living.epochs[-1].columns}
+    grouped: dict[tuple[Hashable, ...], list[Unit]] = {}
+    for life in lives:
+        if life is not living and not (
+            life.name is None and life.units and life.units[-1].file.table == table
+        ):
+            continue
+        for unit in [replace(unit, excluded=()) for unit in life.units if not unit.file.gone]:
+            known = {column.id: column for column in life.epochs[unit.epoch].columns}
+            columns = []
+            for number, column in zip(unit.ids, unit.version.columns, strict=True):
+                name = known[number].name.lower() if number in known else column.source_name.lower()
+                identity = number if life is living and number >= 0 else ids.get(name, name)
+                columns.append((column.name, arrow_type(column.arrow_type), identity))
+            file = unit.file
+            whole = (unit.first, unit.last) == (file.first, file.last) and not file.spans and not file.dropped
+            where = "" if whole else (unit.first, unit.last, file.identity)
+            grouped.setdefault((file.chain, where, unit.version, tuple(columns)), []).append(unit)
+    return [
+        Part(tuple(units), where == "", columns)  # type: ignore[arg-type]
+        for (_, where, _, columns), units in grouped.items()
+    ]
+
+
+def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list[United]:
+    """Unite the columns of all parts: the table's current columns, in order, then former ones.
+
+    If no type holds the values of two types exactly, the second gets a separate column ``name@type``.
+    """
+    names: dict[Hashable, str] = dict(living)
+    by_identity: dict[Hashable, list[United]] = {identity: [] for identity in names}
+    for number, part in reversed(list(enumerate(parts))):
+        for name, kind, identity in part.columns:
+            names.setdefault(identity, name)
+            listed = by_identity.setdefault(identity, [])
+            for column in listed:
+                together = common_type(column.type, kind)
+                if together is not None:
+                    column.type = together
+                    break
+            else:
+                column = United(names[identity] + (f"@{kind}" if listed else ""), kind)
+                listed.append(column)
+            column.names[number] = (name, kind)
+    columns = [column for listed in by_identity.values() for column in listed]
+    taken = {name.lower() for name in SYSTEM_COLUMNS} | {"_chain", "_schema_version"}
+    for column in columns:
+        while column.name.lower() in taken:
+            column.name += "_"
+        taken.add(column.name.lower())
+    return columns
+
+
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds all values of both exactly; None if there is none."""
+    common = wider(one, other)
+    # Texts would be spelled as no server does, and a date is of no time zone.
+    is_exact = one == other or not (pa.types.is_string(common) or common == UTC_TIMESTAMP)
+    return common if is_exact else None
+
+
+def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashable, str]]:
+    """Return the identities and names of a table's current columns."""
+    life = next((life for life in lives if life.name == table and life.epochs), None)
+    return [] if life is None else [(column.id, column.name) for column in life.epochs[-1].columns]
+
+
+def _head(state: State) -> str:
+    origin = f"load {state.version}" if state.version else "the export with --views"
+    return f"-- Views as of {origin}; each writes this file anew.\n\n"
+
+
+class DuckDb:
+    """DuckDB's SQL dialect."""
+
+    path = "views.sql"
+    types: ClassVar = {"text": "VARCHAR", "map": "MAP(VARCHAR, VARCHAR)", "plain time": "TIMESTAMP"}
+
+    @staticmethod
+    def name(name: str) -> str:
+        """Quote an identifier."""
+        return '"' + name.replace('"', '""') + '"'
+
+    @staticmethod
+    def folded(name: TableName) -> str:
+        """Return the name in the form that must be unique."""
+        return str(name).lower()
+
+    def view(self, name: TableName) -> str:
+        """Return the beginning of a view's definition."""
+        schema, table = self.name(name.db), self.name(name.table)
+        return f"CREATE SCHEMA IF NOT EXISTS {schema};\nCREATE OR REPLACE VIEW {schema}.{table} AS\n"
+
+    @staticmethod
+    def files(place: Place, paths: Sequence[str]) -> str:
+        """Return a table expression that reads files."""
+        listed = ", ".join(_text(place.shown(path)) for path in paths)
+        return f"read_parquet([{listed}], hive_partitioning = false)"
+
+
+class Spark:
+    """Spark's SQL dialect."""
+
+    path = "views.spark.sql"
+    types: ClassVar = {"text": "STRING", "map": "MAP<STRING, STRING>", "plain time": "TIMESTAMP_NTZ"}
+
+    @staticmethod
+    def name(name: str) -> str:
+        """Quote an identifier."""
+        return identifier(name)
+
+    @staticmethod
+    def folded(name: TableName) -> str:
+        """Return the name in the form that must be unique."""
+        return f"{name.db}_{name.table}".lower()
+
+    def view(self, name: TableName) -> str:
+        """Return the beginning of a view's definition; a temporary view's name has one part."""
+        return f"CREATE OR REPLACE TEMPORARY VIEW {self.name(f'{name.db}_{name.table}')} AS\n"
+
+    @staticmethod
+    def files(place: Place, paths: Sequence[str]) -> str:
+        """Return a table expression that reads files, as one pattern."""
+        special = re.compile(r"([\[\]{}*?,\\])")
+        escaped = [special.sub(r"\\\1", path) for path in paths]
+        root = special.sub(r"\\\1", re.sub("^s3://", "s3a://", place.shown("").rstrip("/")))
+        inside = escaped[0] if len(escaped) == 1 else "{" + ",".join(escaped) + "}"
+        return f"parquet.`{root}/{inside}`"
+
+
+Dialect = DuckDb | Spark
+
+
+def has_views(state: State, place: Place) -> bool:
+    """Whether the committed state's views exist."""
+    content = place.read(Spark.path)
+    return content is not None and content.startswith(_head(state).encode())
+
+
+def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
+    """Write the committed state's views."""
+    for dialect in (DuckDb(), Spark()):
+        place.put(dialect.path, "".join(_views(state, lives, place, dialect)).encode())
+
+
+def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) -> Iterator[str]:
+    yield _head(state)
+    living = {life.name: life for life in lives if life.name is not None}
+    ids = {life.id for life in living.values()}
+    replaced = {loaded.name: loaded for life, loaded in state.lives.items() if life not in ids}
+    taken: set[str] = set()
+
+    def free(name: TableName, suffix: str = "") -> TableName:
+        candidate = TableName(name.db, name.table + suffix)
+        while dialect.folded(candidate) in taken:
+            candidate = TableName(name.db, f"{candidate.table}_")
+        taken.add(dialect.folded(candidate))
+        return candidate
+
+    # Tables take their names before the derived views do.
+    for name, view in [(name, free(name)) for name in sorted(living)]:
+        life = living[name]
+        loaded = state.lives.get(life.id) or replaced.get(name)
+        if loaded is not None:
+            yield from _state_views(loaded, view, free(view, "_versions"), place, dialect)
+        parts = parts_of(name, lives)
+        if parts:
+            columns = unite(parts, living_columns(lives, name))
+            yield dialect.view(free(view, "_history")) + _history(parts, columns, place, dialect) + ";\n\n"
+
+
+def _state_views(
+    loaded: LifeState, name: TableName, versions: TableName, place: Place, dialect: Dialect
+) -> Iterator[str]:
+    def select(files: Iterable[RangeFile]) -> str:
+        return f"SELECT * FROM {dialect.files(place, [file.path for file in files])};\n\n"
+
+    if loaded.ranges:
+        yield dialect.view(name) + select(loaded.ranges)
+    if loaded.versions:
+        yield dialect.view(versions) + select(loaded.versions)
+
+
+def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dialect: Dialect) -> str:
+    absent = {"_json_diff": dialect.types["text"], "_misfits": dialect.types["map"]}
+    selects = []
+    for number, part in enumerate(parts):
+        own = set(part.system_columns)
+        named = [
+            dialect.name(name) if name in own else f"CAST(NULL AS {absent[name]}) AS {dialect.name(name)}"
+            for name in SYSTEM_COLUMNS
+        ]
+        named += [
+            f"{_text(part.units[0].file.chain)} AS _chain",
+            f"{_text(part.version.name)} AS _schema_version",
+        ]
+        named += [_column(column, number, dialect) for column in columns]
+        paths = [unit.file.path for unit in part.units]
+        text = f"SELECT {', '.join(named)}\nFROM {dialect.files(place, paths)}"
+        if not part.is_whole:
+            text += f"\nWHERE ({_counting(part.units[0])})"
+        selects.append(text)
+    return "\nUNION ALL\n".join(selects)
+
+
+def _counting(unit: Unit) -> str:
+    """Return the SQL condition for the rows of a unit."""
+    spans = [
+        f"_commit_version BETWEEN {max(unit.first, first)} AND {min(unit.last, last)}"
+        for first, last in unit.file.spans or [(unit.first, unit.last)]
+    ]
+    dropped = ", ".join(map(str, unit.file.dropped))
+    return " OR ".join(spans) + (f") AND _commit_version NOT IN ({dropped}" if dropped else "")
+
+
+def _column(column: United, number: int, dialect: Dialect) -> str:
+    name = dialect.name(column.name)
+    if number not in column.names:
+        return f"NULL AS {name}"
+    own, kind = column.names[number]
+    source = dialect.name(own)
+    if kind != column.type:
+        source = f"CAST({source} AS {_type(column.type, dialect)})"
+    return f"{source} AS {name}"
+
+
+def _type(kind: pa.DataType, dialect: Dialect) -> str:
+    """Return the SQL name of a type from :func:`common_type`."""
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return dialect.types["plain time"]
+    return {pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}[kind]
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

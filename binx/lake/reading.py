@@ -1,0 +1,118 @@
+"""Read a table's changes from all logs and schema versions of a data set as one Arrow stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from binx.errors import AbsentError, BinxError
+from binx.lake.arrivals.arrivals import Search, find_arrivals
+from binx.lake.arrow.images import counts
+from binx.lake.arrow.types import plain
+from binx.lake.place import Place
+from binx.lake.plan import lives_of
+from binx.lake.published.views import Part, living_columns, parts_of, unite, write_views
+from binx.lake.state.state import State
+from binx.lake.table_name import TableName, listed_tables
+from binx.lake.tables.lives import Life, Unit
+from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
+
+_SYSTEM = {
+    **{field.name: getattr(field.type, "value_type", field.type) for field in SYSTEM_FIELDS[:-1]},
+    # In place of ``_present``, whose bits are those of one file's columns.
+    "_absent": pa.list_(pa.string()),
+    "_json_diff": pa.string(),
+    "_misfits": MISFITS,
+}
+
+
+def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    """Read the row changes of a table, from all logs and schema versions of a data set, with one schema.
+
+    Columns are matched by identity: a renamed column has its last name. Types are united if that is exact;
+    otherwise a column of another type becomes a separate column ``name@type``. ``_absent`` has the names of
+    columns that an image lacks. Transactions logged by two servers are read once, by GTID.
+
+    Args:
+        lake: a data set of ``to-parquet``: a folder or a URI.
+        table: ``db.table``, by its current name.
+        columns: the columns to read; by default all.
+
+    Raises:
+        AbsentError: the data set has no such table.
+        BinxError: the data set cannot be read.
+    """
+    name = TableName.parse(table)
+    lives, names = _lives(Place(lake), name)
+    if name not in names:
+        raise AbsentError(
+            f"{table} is not among the tables of the data set, which are {listed_tables(names)}", path=lake
+        )
+    parts = parts_of(name, lives)
+    united = unite(parts, living_columns(lives, name))
+    types = {**_SYSTEM, **{column.name: column.type for column in united}}
+    unknown = [column for column in columns or () if column not in types]
+    if unknown:
+        raise AbsentError(f"{table} has no column {unknown[0]}: it has {', '.join(types)}", path=lake)
+    schema = pa.schema([(column, types[column]) for column in (types if columns is None else columns)])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, part in enumerate(parts):
+            own = {column.name: column.names[number][0] for column in united if number in column.names}
+            for unit in part.units:
+                yield from _batches(unit, part, own, schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def write_changes_views(lake: str) -> None:
+    """Write DuckDB and Spark views of the changes of all tables of a data set."""
+    place = Place(lake)
+    lives, _ = _lives(place, None)
+    write_views(State(), lives, place)
+
+
+def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[TableName]]:
+    """Return all lives, with files of only one table if it is given; and the existing tables."""
+    state = State()
+    arrivals = find_arrivals(state, [place], place, Search(table.__eq__ if table else lambda _: True))
+    if arrivals.wrong:
+        raise BinxError(next(iter(arrivals.wrong.values())), path=place.uri)
+    lives = lives_of(state, arrivals.files, keys={})
+    return lives, arrivals.tables | {life.name for life in lives if life.name}
+
+
+def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a unit in the united schema."""
+    needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
+    with Place(unit.file.root).reading(unit.file.path) as opened:
+        names = [name for name in opened.schema_arrow.names if name in needed]
+        for batch in opened.iter_batches(columns=names):
+            rows = pa.table(batch)
+            rows = rows if part.is_whole else rows.filter(counts(rows.column("_commit_version"), unit))
+            arrays = []
+            for field in schema:
+                name = own.get(field.name, field.name)
+                if field.name == "_absent":
+                    arrays.append(_absent(rows, part, own))
+                elif name in rows.column_names and (field.name in own or field.name in _SYSTEM):
+                    arrays.append(plain(rows.column(name), field.type))
+                else:
+                    arrays.append(pa.nulls(len(rows), field.type))
+            yield from pa.table(arrays, schema=schema).to_batches()
+
+
+def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:
+    """Return the names of each image's absent columns, from its presence bits."""
+    shown = {name: out for out, name in own.items()}
+    names = [shown.get(column.name, column.name) for column in part.version.columns]
+    known: dict[bytes, list[str]] = {}
+
+    def lacking(bits: bytes) -> list[str]:
+        if bits not in known:
+            known[bits] = [name for at, name in enumerate(names) if not bits[at // 8] >> at % 8 & 1]
+        return known[bits]
+
+    present = rows.column("_present").to_pylist()
+    return pa.array([None if bits is None else lacking(bits) for bits in present], pa.list_(pa.string()))

@@ -1,0 +1,124 @@
+"""Figures of a load or of a loaded output, which can be checked against the manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from binx.errors import AbsentError, ExitCode
+from binx.lake.place import Place
+from binx.lake.state.output import Output
+from binx.lake.state.state import LifeRecord, State
+from binx.lake.table_name import TableName
+
+
+@dataclass(slots=True)
+class TableSummary:
+    """The figures of a table.
+
+    ``listed`` is the number of rows in the new manifests' files, ``loaded`` those new in history.
+    ``inserts``, ``updates`` and ``deletes`` are row changes among these (an update has two rows). ``current``
+    is the number of rows of the state, None if there is none or it was not changed. ``complete`` is the
+    state's completeness, with ``reasons``; ``accepted`` whether a user accepted them; ``error`` why the table
+    was stopped.
+    """
+
+    db: str
+    table: str
+    listed: int = 0
+    loaded: int = 0
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    current: int | None = None
+    complete: str = "yes"
+    reasons: list[str] = field(default_factory=list)
+    accepted: bool = True
+    error: str = ""
+
+    @property
+    def name(self) -> TableName:
+        """The table's name."""
+        return TableName(self.db, self.table)
+
+    def tell(self, record: LifeRecord) -> None:
+        """Add the recorded facts about the table's life."""
+        self.complete, self.reasons = record.complete, record.told
+        self.accepted, self.error = record.is_accepted, self.error or record.error
+
+
+@dataclass(slots=True)
+class Summary:
+    """The result of a load; ``load`` is the committed state's number, ``changed`` whether this load wrote it.
+
+    ``at`` is the moment of the tables, in words; empty for the end of the logs.
+    """
+
+    output: str
+    load: int
+    changed: bool
+    manifests: int
+    new_manifests: int
+    tables: list[TableSummary]
+    losses: list[str]
+    losses_seen: bool
+    at: str = ""
+
+    @classmethod
+    def of(cls, state: State, output: str, tables: Iterable[TableSummary]) -> Summary:
+        """Summarize a state."""
+        return cls(
+            output=output,
+            load=state.version,
+            changed=False,
+            manifests=sum(map(len, state.known.values())),
+            new_manifests=0,
+            tables=sorted(tables, key=lambda table: (table.db, table.table)),
+            losses=[loss.reason for loss in state.losses],
+            losses_seen=all(loss.seen for loss in state.losses),
+            at=state.at,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return an object with the fields' names."""
+        return asdict(self)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code of the process."""
+        if any(table.error for table in self.tables):
+            return ExitCode.FAILED
+        if not self.losses_seen or not all(table.accepted for table in self.tables):
+            return ExitCode.LOSSES
+        return ExitCode.DONE
+
+    def told(self) -> list[str]:
+        """Sentences for users, in addition to the figures."""
+        lines = []
+        for table in self.tables:
+            name = table.name
+            lines += [f"loss: {name}: {reason}" for reason in table.reasons if not table.accepted]
+            if table.error and not any(table.error in reason for reason in table.reasons):
+                lines.append(f"stopped: {name}: {table.error}")
+        return lines + ([] if self.losses_seen else [f"loss: {loss}" for loss in self.losses])
+
+
+def load_status(path: str) -> Summary:
+    """Return what is loaded in an output, table by table.
+
+    Raises:
+        AbsentError: the output has no loaded tables.
+    """
+    place = Place(path)
+    state = Output(place).state
+    if not state.version:
+        raise AbsentError("has no _state.json: expected the output of `binx load`", path=path)
+    tables = []
+    for life, record in state.records.items():
+        table = TableSummary(record.name.db, record.name.table)
+        table.tell(record)
+        if life in state.lives:
+            table.current = state.lives[life].rows
+        tables.append(table)
+    return Summary.of(state, place.uri, tables)

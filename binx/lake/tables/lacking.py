@@ -1,0 +1,171 @@
+"""What logs and exports lack of a table: what selections left out, servers in turn, and foreign keys.
+
+Only MySQL logs which rows foreign keys delete or change, since 9.6, by default.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.event.gtid.sources import DomainSource
+from binx.lake.dataset.chains import Chains, Position
+from binx.lake.dataset.files import ChangesFile
+from binx.lake.dataset.spans import FILE_BITS
+from binx.lake.dataset.statements import Statement, second_table
+from binx.lake.place import Place
+from binx.lake.table_name import TableName
+from binx.lake.tables.lives import Life
+from binx.rows.columns.schema import folded_name
+
+Cause = tuple[TableName, str]
+"""A table, and one of its columns in lower case whose values changed, or an empty text for deleted rows."""
+
+
+def referred(effect: Mapping[str, Any]) -> Iterator[Cause]:
+    """Yield what changes rows of an effect's table through its foreign keys."""
+    for parent in effect.get("parents") or ():
+        table = TableName(parent["db"], parent["table"])
+        if parent["deletes"]:
+            yield table, ""
+        yield from ((table, folded_name(column)) for column in parent["columns"])
+
+
+def followed_columns(statements: Iterable[Statement]) -> dict[TableName, set[str]]:
+    """Return the columns whose changes other tables follow, by all names of their tables."""
+    followed: dict[TableName, set[str]] = defaultdict(set)
+    for statement in statements:
+        for effect in statement.effects:
+            for table, column in referred(effect):
+                if column:
+                    followed[table].add(column)
+            if effect["action"] == "renamed":
+                former = TableName(effect.get("db") or "", effect["table"])
+                if former in followed:
+                    followed[second_table(effect)] |= followed[former]
+    return followed
+
+
+def changed_columns(file: ChangesFile, columns: Collection[str]) -> set[str]:
+    """Return those of the columns that an update in a file changed; all of them if that is not known."""
+    changed: set[str] = set()
+    try:
+        with Place(file.root).parquet(file.path) as opened:
+            names = {folded_name(name): name for name in opened.schema_arrow.names}
+            if not names.keys() >= {*columns}:
+                return {*columns}
+            wanted = ["_change_type", "_present", *(names[column] for column in columns)]
+            last: pa.Table | None = None
+            for group in range(opened.metadata.num_row_groups):
+                rows = opened.read_row_group(group, columns=wanted, use_threads=False)
+                rows = rows if last is None else pa.concat_tables([last, rows]).unify_dictionaries()
+                changed |= {column for column in columns if _is_changed(rows, names[column])}
+                last = rows.slice(len(rows) - 1)
+    except (OSError, pa.ArrowException):
+        return {*columns}
+    return changed
+
+
+def _is_changed(rows: pa.Table, name: str) -> bool:
+    """Whether an update's images, which are neighbours, have different values; absent ones did not change."""
+    kinds = rows.column("_change_type").cast(pa.string())
+    after = 1 + np.flatnonzero(pc.equal(kinds, "update_postimage").to_numpy()[1:])
+    values = rows.column(name)
+    before, now = values.take(pa.array(after - 1)), values.take(pa.array(after))
+    is_null = pc.and_(now.is_null(), rows.column("_present").take(pa.array(after)).is_null())
+    differs = pc.or_kleene(pc.not_equal(before, now), pc.and_(before.is_valid(), is_null))
+    return bool(pc.any(differs, min_count=0).as_py())
+
+
+def unlogged(lives: Sequence[Life], causes: Collection[Cause]) -> dict[str, str]:
+    """Return a sentence about unlogged changes for each life that may have any, by id.
+
+    A table that is reached changes the rows of those that refer to it in turn.
+    """
+    sentences: dict[str, str] = {}
+    reached: set[TableName] = set()
+    while True:
+        new = {
+            life.id: sorted({str(table) for table, column in own})
+            for life in lives
+            if life.id not in sentences
+            and (own := [cause for cause in life.parents if cause in causes or cause[0] in reached])
+        }
+        if not new:
+            return sentences
+        for number, tables in new.items():
+            sentences[number] = (
+                f"rows that foreign keys deleted or changed with rows of {', '.join(tables)} are not logged"
+            )
+        reached |= {name for life in lives if life.id in new for _, name in life.names}
+
+
+def lacking_of(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+    """Return sentences about what logs and exports lack of a life."""
+    return [*_left_out(life, chains, ranks), *_out_of_turn(life, chains, ranks)]
+
+
+def _left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+    """Return sentences about what exports with a selection lack of a life."""
+    logs: dict[str, list[str]] = defaultdict(list)
+    for chain, rank in ranks.items():
+        for number, log in chains[chain].logs.items():
+            names = list(_names_in(life, rank, number)) if log.selected else []
+            # An export that lacks nothing makes up for other exports of the same log.
+            lacking = [max((export.lacks(name) for name in names), default="") for export in log.selected]
+            if lacking and all(lacking):
+                logs[min(lacking)].append(chains[chain].called(number))
+    return [
+        f"{len(listed)} {'log was' if len(listed) == 1 else 'logs were'} {text}: {listed[0]}"
+        + (" and others" if len(listed) > 1 else "")
+        for text, listed in logs.items()
+    ]
+
+
+def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
+    """Yield the table's names while a log was written; none if it did not exist yet."""
+    begin, end = Position(rank, number << FILE_BITS), Position(rank, ((number + 1) << FILE_BITS) - 1)
+    ends = [since for since, _ in life.names[1:]]
+    for (since, name), until in zip(life.names, [*ends, None], strict=True):
+        if (since is None or since <= end) and (until is None or until >= begin):
+            yield name
+
+
+def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+    """Return sentences about servers that took turns in a life's changes without repeating each other's.
+
+    Changes are applied chain by chain. MariaDB's GTIDs count the transactions of a domain, whichever server
+    logs them; so they show if the first of two chains has later changes than the second one's own.
+    """
+    logs: dict[str, set[int]] = defaultdict(set)
+    for unit in life.units:
+        if chains[unit.file.chain].at is None:
+            logs[unit.file.chain].add(unit.first >> FILE_BITS)
+    sentences = []
+    for one, other in combinations(sorted(logs, key=ranks.__getitem__), 2):
+        first, second = chains[one], chains[other]
+        last = {
+            (source.domain, number)
+            for log in logs[one]
+            for source, _, number in first.logs[log].last
+            if isinstance(source, DomainSource)
+        }
+        own = [
+            (source.domain, number)
+            for source, number, _ in second.gtids - first.gtids
+            if isinstance(source, DomainSource) and source.server_id == second.server_id
+        ]
+        if any(
+            domain == other_domain and number > low for domain, number in last for other_domain, low in own
+        ):
+            sentences.append(
+                f"{one} and {other} took turns, and their logs do not repeat each other's changes"
+                f" (log_slave_updates): changes of {one} behind those of {other} are applied before them"
+            )
+    return sentences

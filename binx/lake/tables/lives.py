@@ -1,0 +1,121 @@
+"""Lives of tables.
+
+A *life* is one table from its CREATE (or its first row) to its DROP or TRUNCATE, through every RENAME. Its
+columns have ids, which RENAME and CHANGE keep. An *epoch* is a span of a life in which columns and key stay
+the same. A *unit* is the part of a file of changes that belongs to one epoch of a life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from binx.lake.dataset.chains import Position
+from binx.lake.dataset.files import ChangesFile, Value, Version
+from binx.lake.dataset.placement import PlacedBase
+from binx.lake.dataset.statements import Statement
+from binx.lake.table_name import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a life; its ``id`` survives RENAME and CHANGE and is never reused within the life."""
+
+    id: int
+    name: str
+    arrow_type: str
+    mysql_type: str = ""
+    charset: str = ""
+    nullable: bool = True
+
+
+class Change(NamedTuple):
+    """The values of a column in existing rows at the beginning of an epoch.
+
+    ``former`` is the column that is converted, None for an added column. ``value`` is the value for existing
+    rows of an added column, if it is ``known``, and for other columns what NULL becomes. With ``numbers``,
+    rows with that value or NULL get numbers that only the server knows.
+    """
+
+    id: int
+    former: Column | None
+    value: Value | None = None
+    known: bool = False
+    numbers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A span of a life with the same columns and key (column ids; empty if there is no key).
+
+    ``changes`` are the conversions of rows that exist at its beginning, ``since`` (None for the life's first
+    epoch); other columns keep their values, dropped ones are removed. The other fields describe the session
+    of the statement that began the epoch; ``strict`` is whether its SQL mode rejects values that do not fit.
+    ``is_ordered`` is whether the order of the columns is known.
+    """
+
+    since: Position | None
+    columns: tuple[Column, ...]
+    key: tuple[int, ...]
+    changes: tuple[Change, ...] = ()
+    time_zone: str = "SYSTEM"
+    strict: bool = True
+    flavour: str = "mysql"
+    is_ordered: bool = True
+
+    def column(self, number: int) -> Column:
+        """Return the column with an id."""
+        return next(column for column in self.columns if column.id == number)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Rows of a file that belong to one epoch (by number) of a life, between two commit versions.
+
+    ``ids`` are the life's ids for the columns of the file's schema version, -1 for columns not in the life.
+    ``excluded`` are commit versions in between that do not count (uncommitted XA transactions).
+    """
+
+    file: ChangesFile
+    version: Version
+    at: Position
+    first: int
+    last: int
+    epoch: int
+    ids: tuple[int, ...]
+    excluded: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Life:
+    """A life: one table from its CREATE or first row to its DROP or TRUNCATE, through every RENAME.
+
+    Attributes:
+        id: made of its first name and its place of birth; the same in every load.
+        name: the table's last name; None if it was dropped, truncated or replaced.
+        whole: whether its beginning is known (CREATE TABLE or TRUNCATE was logged).
+        reasons: why it is incomplete, as sentences.
+        parents: what changes its rows through foreign keys: a table with one of its columns, in lower case,
+            or with an empty text for its deletes.
+        names: its names, each with the position where it began; None for before the logs.
+        base: the base that its first rows come from, None if they come from a log.
+        made_by: the statements that defined it, and the names that it gave up for other tables.
+        last_id: the last id that a column got.
+    """
+
+    id: str
+    name: TableName | None
+    whole: bool
+    epochs: list[Epoch] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    parents: set[tuple[TableName, str]] = field(default_factory=set)
+    names: list[tuple[Position | None, TableName]] = field(default_factory=list)
+    base: PlacedBase | None = None
+    made_by: list[Statement | tuple[TableName, TableName]] = field(default_factory=list)
+    last_id: int = 0
+
+    def new_id(self) -> int:
+        """Return the id of a new column."""
+        self.last_id += 1
+        return self.last_id

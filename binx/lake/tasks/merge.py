@@ -1,0 +1,240 @@
+"""Bring one piece of a life's keys through its epochs, and write the files of its key ranges; runs in a task.
+
+Images arrive from a Spark shuffle whose rows are a piece's number, an epoch's number, and an Arrow table as
+bytes, so that tables of any columns share one job. Images of a small life are read directly from its files.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import ipc
+
+from binx.dataset.parquet_file import writer_settings
+from binx.errors import BinxError
+from binx.lake.arrow.conversions import converted
+from binx.lake.arrow.images import DELETE, is_partial, stored_rows, united
+from binx.lake.arrow.keys import bounds_of, from_text, key_of, last_of_each, order_of, to_text
+from binx.lake.arrow.replay import in_order, replay
+from binx.lake.arrow.types import can_misfit, output_names
+from binx.lake.place import Place
+from binx.lake.state.state import LifeState, Options, RangeFile
+from binx.lake.tables.lives import Epoch, Unit
+from binx.lake.tasks.sources import state_rows, unit_images
+
+_GROUP_ROWS = 1 << 19
+_HELD_BYTES = 256 << 20
+_ORDER = ("_rank", "_scn", "_row", "_kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The input of one merge: some cuts (by number) of a life's keys, and its epochs from first to last.
+
+    Attributes:
+        before: the columns of the state's files; ``base`` are the files that have the keys now.
+        units: units to read directly, not through the shuffle.
+        lows: the keys at which cuts begin.
+        closed: files of ended versions, to be rewritten in the columns of the last epoch.
+    """
+
+    goal: LifeState
+    output: str
+    options: Options
+    epochs: tuple[Epoch, ...]
+    first: int
+    last: int
+    before: Epoch
+    base: tuple[str, ...] = ()
+    units: tuple[Unit, ...] = ()
+    cuts: tuple[int, ...] = (0,)
+    lows: str = ""
+    closed: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Merged:
+    """A merged piece: for each range its cut, first key, file of rows and file of current versions."""
+
+    life: str
+    ranges: list[tuple[int, str, RangeFile, RangeFile | None]] = field(default_factory=list)
+    closed: list[RangeFile] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)
+    error: str = ""
+
+
+class Merge:
+    """Merges one piece: collects its images, then writes files."""
+
+    def __init__(self, piece: Piece) -> None:
+        self._piece = piece
+        self._output = Place(piece.output)
+        self._held: dict[int, list[pa.Table]] = defaultdict(list)
+        self._bytes: dict[int, int] = defaultdict(int)
+        self._lost: set[str] = set()
+        self._is_sorted = False
+
+    def add(self, number: int, images: pa.Table) -> None:
+        """Add images of an epoch."""
+        self._held[number].append(images)
+        self._bytes[number] += images.nbytes
+        if self._bytes[number] > _HELD_BYTES and not self._piece.goal.scd2:
+            rows = self._images(number)
+            if not is_partial(rows):
+                rows = in_order(rows)
+                rows = rows.take(pa.array(np.sort(last_of_each(key_of(rows, self._piece.epochs[number])))))
+            self._held[number] = [rows]
+            self._bytes[number] = rows.nbytes // 2
+
+    def _images(self, number: int) -> pa.Table:
+        tables = self._held.pop(number, [])
+        # Parts from several tasks arrive in any order; each is sorted by time.
+        tables.sort(key=lambda rows: [rows.column(name)[0].as_py() for name in _ORDER])
+        return united(tables, self._piece.epochs[number])
+
+    def finish(self) -> Merged:
+        """Write the state; a problem of the table is returned as ``error``."""
+        try:
+            return self._files(*self._replayed())
+        except (OSError, pa.ArrowException, BinxError, KeyError) as error:
+            return Merged(self._piece.goal.life, error=str(error).splitlines()[0] or type(error).__name__)
+
+    def rows(self) -> tuple[pa.Table, set[str]]:
+        """Return the state as images, and the columns with lost values."""
+        state, _ = self._replayed()
+        return state, self._lost
+
+    def _replayed(self) -> tuple[pa.Table, list[pa.Table]]:
+        """Return the state and the ended versions after the last epoch."""
+        piece = self._piece
+        for unit in piece.units:
+            for images in unit_images(unit, piece.epochs[unit.epoch], piece.output):
+                self.add(unit.epoch, images)
+        state, closed = self._beginning()
+        for number in range(piece.first, piece.last + 1):
+            epoch = piece.epochs[number]
+            if number > piece.first:
+                self._is_sorted = False
+                state = self._converted(state, piece.epochs[number - 1], epoch)
+                closed = [self._converted(rows, piece.epochs[number - 1], epoch) for rows in closed]
+            images = self._images(number)
+            if len(images):
+                goal = piece.goal
+                state, ended = replay(
+                    state, images, epoch, versions=goal.scd2, soft_deletes=goal.soft_deletes
+                )
+                self._is_sorted = True
+                closed += [ended] if len(ended) else []
+        return state, closed
+
+    def _beginning(self) -> tuple[pa.Table, list[pa.Table]]:
+        """Return the state's rows and ended versions, in the columns of the first epoch."""
+        piece, first = self._piece, self._piece.epochs[self._piece.first]
+        if not piece.base and not piece.closed:
+            return united([], first), []
+        state, lost = state_rows(self._output, list(piece.base), piece.before, first)
+        self._check_key(state, first)
+        if not piece.closed:
+            self._lost |= lost
+            return state, []
+        closed, lost_before = state_rows(self._output, list(piece.closed), piece.before, first)
+        self._lost |= lost | lost_before
+        return state, [closed]
+
+    def _converted(self, rows: pa.Table, before: Epoch, after: Epoch) -> pa.Table:
+        converted_rows, lost = converted(rows, before, after)
+        self._lost |= lost
+        self._check_key(converted_rows, after)
+        return converted_rows
+
+    def _check_key(self, rows: pa.Table, epoch: Epoch) -> None:
+        for number in epoch.key:
+            column, known = epoch.column(number), f"p{number}"
+            is_known = known not in rows.column_names or pc.all(rows.column(known), min_count=0).as_py()
+            if not is_known or (not column.nullable and _has_nulls(rows, number)):
+                raise BinxError(
+                    f"the key's column {column.name} got a type or a value that the logs do not"
+                    " tell for the rows that were there: load a base that is newer, or give another key with"
+                    " --key"
+                )
+
+    def _files(self, state: pa.Table, closed: list[pa.Table]) -> Merged:
+        piece = self._piece
+        epoch = piece.epochs[piece.last]
+        result = Merged(piece.goal.life, lost=self._lost)
+        keys = key_of(state, epoch)
+        if not self._is_sorted:
+            order = pa.array(order_of(keys))
+            state, keys = state.take(order), keys.take(order)
+        bounds = bounds_of(keys, from_text(piece.lows))
+        for cut in piece.cuts:
+            first = bounds[cut]
+            rows = state.slice(first, bounds[cut + 1] - first)
+            parts = max(1, round(rows.nbytes / piece.options.range_bytes))
+            step = max(1, -(-len(rows) // parts))
+            for begin in range(0, max(1, len(rows)), step):
+                low = to_text(keys.slice(first + begin, 1)) if begin else ""
+                part = rows.slice(begin, step)
+                file = self._write(part, epoch, "current")
+                versions = None
+                if piece.goal.scd2:
+                    is_alive = pc.not_equal(part.column("_kind"), DELETE)
+                    versions = self._write(part.filter(is_alive), epoch, "scd2")
+                result.ranges.append((cut, low, file, versions))
+        result.closed = [self._write(rows, epoch, "scd2") for rows in closed if len(rows)]
+        return result
+
+    def _write(self, rows: pa.Table, epoch: Epoch, kind: str) -> RangeFile:
+        misfits = any(can_misfit(column) for column in epoch.columns)
+        stored = stored_rows(rows, epoch, output_names(epoch.columns), misfits=misfits)
+        deleted = 0
+        if kind == "scd2":
+            stored = _as_versions(stored, rows)
+        elif self._piece.goal.soft_deletes:
+            marks = pc.equal(rows.column("_kind"), DELETE)
+            stored, deleted = stored.append_column("_deleted", marks), pc.sum(marks).as_py() or 0
+        path = f"{self._piece.goal.folder}/{kind}/{uuid4().hex}.parquet"
+        self._output.write(
+            path, stored, self._piece.options.compression, row_group_size=_GROUP_ROWS, store_schema=False,
+            **writer_settings(stored.schema, stored),
+        )  # fmt: skip
+        unknown = len(rows) - stored.column("_unknown").null_count
+        return RangeFile(path, len(rows), rows.nbytes, unknown, deleted)
+
+
+def _has_nulls(rows: pa.Table, number: int) -> bool:
+    """Whether a column has rows with neither a value nor a misfit's text."""
+    empty = pc.is_null(rows.column(f"v{number}"))
+    if f"m{number}" in rows.column_names:
+        empty = pc.and_(empty, pc.is_null(rows.column(f"m{number}")))
+    return bool(pc.any(empty, min_count=0).as_py())
+
+
+def _as_versions(stored: pa.Table, rows: pa.Table) -> pa.Table:
+    """Turn stored rows into rows of ``scd2/``: a version begins at its commit time."""
+    ended = "_until" in rows.column_names
+    until = rows.column("_until") if ended else pa.nulls(len(rows), pa.timestamp("us", "UTC"))
+    names = ["valid_from" if name == "_commit_timestamp" else name for name in stored.column_names]
+    versions = stored.rename_columns(names).append_column("valid_to", until)
+    return versions.append_column("is_current", pa.repeat(pa.scalar(not ended), len(rows)))
+
+
+def merge(rows: Iterator[tuple[int, int, bytes]], pieces: Mapping[int, Piece]) -> Iterator[Merged]:
+    """Merge pieces in the order of the sorted rows; runs in a task."""
+    open_: Merge | None = None
+    last = -1
+    for number, epoch, data in rows:
+        if number != last or open_ is None:
+            if open_ is not None:
+                yield open_.finish()
+            open_, last = Merge(pieces[number]), number
+        if data:
+            open_.add(epoch, ipc.open_stream(pa.BufferReader(data)).read_all())
+    if open_ is not None:
+        yield open_.finish()

@@ -1,0 +1,246 @@
+"""Run a load on Spark: tasks first read new files and sample keys, then merge each piece of keys.
+
+Spark plans, schedules, shuffles, sorts, spills and retries; :mod:`.sources` and :mod:`.merge` process the
+rows in tasks. One job handles all tables.
+"""
+
+from __future__ import annotations
+
+import heapq
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from binx.lake.dataset.files import ChangesFile
+from binx.lake.dataset.spans import Span
+from binx.lake.place import Place
+from binx.lake.state.state import Options
+from binx.lake.tasks.history import Arrival, Taken, take_file
+from binx.lake.tasks.merge import Merged, Piece, merge
+from binx.lake.tasks.sources import Keys, Source, see_keys, split
+from binx.lake.tasks.work import IN_MEMORY, Cuts, Work, cut
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes done and the total bytes."""
+
+_GONE = (
+    "it would have to be made anew, and a part of its history was removed (--keep-history): load all logs, or"
+    " a base and what follows, into a new folder"
+)
+_TASK_BYTES = 64 << 20
+_PIECE = -1
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+_SHUFFLED = pa.schema(
+    [("slot", pa.int32()), ("piece", pa.int32()), ("epoch", pa.int32()), ("data", pa.binary())]
+)
+_AS_SQL = "slot int, piece int, epoch int, data binary"
+
+
+class Job:
+    """Writes the files of a plan below ``output``; existing files are never changed."""
+
+    def __init__(self, spark: SparkSession, output: str, options: Options, progress: Progress) -> None:
+        self._spark = spark.newSession()
+        self._spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
+        self._spark.conf.set("spark.sql.adaptive.enabled", "false")
+        self._parallelism = max(1, spark.sparkContext.defaultParallelism)
+        self._output, self._options, self._progress = output, options, progress
+
+    def run(
+        self,
+        arrived: Sequence[ChangesFile],
+        works: Sequence[Work],
+        empty: Mapping[str, tuple[Span, ...]],
+    ) -> list[Taken]:
+        """Do the work of lives; return the results for new files.
+
+        ``empty`` are spans, by file, in which the file must have no rows.
+        """
+        size = sum(file.bytes for file in arrived)
+        self._progress(0, size)
+        arrivals = [
+            Arrival(file, self._output, empty.get(file.identity, ()), self._options) for file in arrived
+        ]
+        history = self._each(take_file, arrivals, [file.bytes for file in arrived])
+        broken = {taken.source.identity: taken.error for taken in history if taken.error}
+        for work in works:
+            work.begin(self._options)
+            files = [unit.file for unit in work.to_apply]
+            errors = (_GONE if file.gone else broken.get(file.identity, "") for file in files)
+            work.error = next(filter(None, errors), "")
+        unused: list[str] = []
+        while waiting := [work for work in works if work.stages and not work.error]:
+            self._progress(size // 2, size)
+            unused += self._stage(waiting)
+        Place(self._output).remove(unused)
+        self._progress(size, size)
+        return history
+
+    def _stage(self, works: Sequence[Work]) -> list[str]:
+        """Run the next stage of each life; return the files that are no longer needed."""
+        cuts = self._cuts([work for work in works if not work.is_small])
+        cuts |= {work.life: work.all_cut() for work in works if work.is_small}
+        pieces: list[Piece] = []
+        begins: dict[str, int] = {}
+        for work in works:
+            begins[work.life] = len(pieces)
+            pieces += self._pieces(work, cuts[work.life])
+        weights = [weight for work in works for weight in cuts[work.life].weights]
+        slots = _slots(weights, self._count(sum(weights), len(pieces), self._options.range_bytes))
+        splits: list[Source] = []
+        for work in works:
+            if not work.is_small:
+                numbers = [-1 if piece < 0 else begins[work.life] + piece for piece in cuts[work.life].pieces]
+                targets = tuple((number, slots[number] if number >= 0 else 0) for number in numbers)
+                splits += self._sources(work, cuts[work.life].lows, targets)
+        merged = defaultdict(list)
+        for result in self._merge(splits, pieces, slots):
+            merged[result.life].append(result)
+        return [path for work in works for path in work.take(merged[work.life], cuts[work.life])]
+
+    def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
+        """Return the sources of the next stage's images, including the state's files if its key changes."""
+        epochs, first = work.epochs, work.stages[0][0]
+        make = partial(Source, output=self._output, lows=lows, pieces=targets, versions=work.state.scd2)
+        sources = [make(work.life, unit, "", None, epochs[unit.epoch], unit.epoch) for unit in work.units]
+        if work.rekeyed:
+            sources += [
+                make(work.life, None, file.path, work.state.stored, epochs[first], first)
+                for file in work.state.ranges
+            ]
+        return sources
+
+    def _cuts(self, works: Sequence[Work]) -> dict[str, Cuts]:
+        """Sample the keys of large lives and cut them."""
+        sources = [
+            source
+            for work in works
+            for source in self._sources(work, "" if work.rekeyed else work.state.lows)
+        ]
+        seen: dict[str, list[tuple[Keys, int]]] = defaultdict(list)
+        for keys, source in zip(self._each(see_keys, sources, _sizes(sources)), sources, strict=True):
+            size = self._options.range_bytes
+            if source.unit is not None:
+                file = source.unit.file
+                size = file.bytes * IN_MEMORY * keys.rows // max(1, file.rows)
+            seen[keys.life].append((keys, size))
+        most = self._options.range_bytes
+        return {
+            work.life: cut(work.base, work.state.lows, seen[work.life], anew=work.is_anew, most=most)
+            for work in works
+        }
+
+    def _pieces(self, work: Work, cuts: Cuts) -> list[Piece]:
+        state, count = work.state, max(cuts.pieces) + 1
+        closed = [file.path for file in state.closed] if work.is_anew else []
+        pieces = []
+        for number in range(count):
+            own_cuts = tuple(index for index, piece in enumerate(cuts.pieces) if piece == number)
+            pieces.append(
+                Piece(
+                    work.goal, self._output, self._options, work.epochs, *work.stages[0], state.stored,
+                    base=tuple(work.base[index].path for index in own_cuts if work.base),
+                    units=tuple(work.units) if work.is_small else (),
+                    cuts=own_cuts, lows=cuts.lows, closed=tuple(closed[number::count]),
+                )
+            )  # fmt: skip
+        return pieces
+
+    def _count(self, size: int, most: int, each: int) -> int:
+        return max(1, min(most, max(2 * self._parallelism, -(-size // each))))
+
+    def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
+        """Return a DataFrame in the shuffle's layout, each row in the partition of its slot."""
+        table = pa.Table.from_batches([_batch(*zip(*items, strict=True))] if items else [], _SHUFFLED)
+        return self._spark.createDataFrame(table).repartitionById(count, "slot")
+
+    def _spread(self, items: Sequence[Any], sizes: Sequence[int]) -> Any:
+        """Distribute items over tasks; small ones share a task."""
+        count = self._count(sum(sizes), len(items), _TASK_BYTES)
+        slots = _slots(sizes, count)
+        rows = [(slots[index], index, 0, pickle.dumps(item)) for index, item in enumerate(items)]
+        return self._items(rows, count)
+
+    def _each(self, work: Callable[[_T], _R], items: Sequence[_T], sizes: Sequence[int]) -> list[_R]:
+        """Run a function on each item in tasks; return the results in order."""
+        if not items:
+            return []
+        answers = self._spread(items, sizes).mapInArrow(partial(_work, work), _AS_SQL).toArrow()
+        results = dict(zip(answers["piece"].to_pylist(), answers["data"].to_pylist(), strict=True))
+        return [pickle.loads(results[index]) for index in range(len(items))]
+
+    def _merge(self, splits: Sequence[Source], pieces: Sequence[Piece], slots: Sequence[int]) -> list[Merged]:
+        if not pieces:
+            return []
+        count = max(slots) + 1
+        # A piece's own row starts it even if no image follows.
+        rows = [(slots[index], index, _PIECE, pickle.dumps(piece)) for index, piece in enumerate(pieces)]
+        shuffled = self._items(rows, 1 if splits else count)
+        if splits:
+            images = self._spread(splits, _sizes(splits)).mapInArrow(_split, _AS_SQL)
+            shuffled = shuffled.unionByName(images).repartitionById(count, "slot")
+        ordered = shuffled.sortWithinPartitions("piece", "epoch")
+        answers = ordered.mapInArrow(_merge, _AS_SQL).toArrow()
+        return [pickle.loads(data) for data in answers["data"].to_pylist()]
+
+
+def _sizes(sources: Sequence[Source]) -> list[int]:
+    return [_TASK_BYTES if source.unit is None else source.unit.file.bytes for source in sources]
+
+
+def _slots(sizes: Sequence[int], count: int) -> list[int]:
+    """Assign a slot to each size, so that all slots get about the same total."""
+    heap = [(0, slot) for slot in range(count)]
+    slots = [0] * len(sizes)
+    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
+        total, slot = heapq.heappop(heap)
+        slots[index] = slot
+        heapq.heappush(heap, (total + sizes[index] + 1, slot))
+    return slots
+
+
+def _batch(*columns: Sequence[Any]) -> pa.RecordBatch:
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, _SHUFFLED.types, strict=True)]
+    return pa.record_batch(arrays, _SHUFFLED)
+
+
+def _work(work: Callable[[Any], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Apply a function to items; runs in a task."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            done = pickle.dumps(work(pickle.loads(row["data"])))
+            yield _batch([0], [row["piece"]], [0], [done])
+
+
+def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Split sources into rows of the shuffle; runs in a task."""
+    for batch in batches:
+        for data in batch.column("data").to_pylist():
+            for row in split(pickle.loads(data)):
+                yield _batch(*([value] for value in row))
+
+
+def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Merge the pieces of a partition; runs in a task."""
+    pieces: dict[int, Piece] = {}
+
+    def rows() -> Iterator[tuple[int, int, bytes]]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                number = row["piece"]
+                if row["epoch"] == _PIECE:
+                    pieces[number] = pickle.loads(row["data"])
+                    yield number, 0, b""
+                else:
+                    yield number, row["epoch"], row["data"]
+
+    for done in merge(rows(), pieces):
+        yield _batch([0], [0], [0], [pickle.dumps(done)])

@@ -1,0 +1,345 @@
+"""Rows that stay behind a delete, values of other types, and what is told of both."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from binx.cli.run import run as run_command
+from binx.lake.arrow.conversions import converted
+from binx.lake.arrow.types import can_misfit
+from binx.lake.dataset.chains import Position
+from binx.lake.dataset.files import ChangesFile, FileColumn, Value, Version
+from binx.lake.published.views import Part
+from binx.lake.table_name import TableName
+from binx.lake.tables.lives import Change, Column, Epoch, Unit
+from binx.rows.columns import types
+from binx.rows.ddl.catalog import Catalog
+from binx.spark import run
+from tests.lake.conftest import Load, Loaded, files_of
+from tests.lake.dataset import Server, renumbered
+from tests.lake.test_history import history
+from tests.lake.test_state import FIELDS, ORDERS, insert, orders
+
+
+def kept(output: Path, columns: str = "id, name, _deleted") -> list[tuple[Any, ...]]:
+    connection = duckdb.connect()
+    connection.execute((output / "views.sql").read_text())
+    return connection.execute(f"SELECT {columns} FROM shop.orders ORDER BY id").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("image", "scd2", "at_once"),
+    [("FULL", True, False), ("FULL", False, True), ("MINIMAL", True, True), ("MINIMAL", False, False)],
+)
+def test_deleted_rows_stay_with_their_last_values(
+    tmp_path: Path, load: Load, image: str, scd2: bool, at_once: bool
+) -> None:
+    server = orders(image=image)
+    more = ["--soft-deletes", *(["--scd2"] if scd2 else [])]
+
+    def export() -> None:
+        server.export(tmp_path / "in", server.logs[-1], whole=True)
+        server.rotate()
+        if not at_once:
+            # It is remembered.
+            assert load(tmp_path / "in", tmp_path / "out", *(more if len(server.logs) == 2 else ()))[0] == 0
+
+    server.transaction(insert(1, "a"), insert(2, "b"), insert(3, "c"), insert(4, "d"))
+    export()
+    server.transaction(("update", ORDERS, (2,), {"name": "bb"}), ("delete", ORDERS, (2,)))
+    server.transaction(("delete", ORDERS, (3,)), ("update", ORDERS, (4,), {"id": 5}))
+    export()
+    server.transaction(insert(3, "again"), ("update", ORDERS, (1,), {"name": "aa"}))
+    server.alter(ORDERS, "ALTER TABLE orders ADD more INT", [*FIELDS, ("more", pa.int32())])
+    export()
+    _, summary = load(tmp_path / "in", tmp_path / "out", *(more if at_once else ()))
+    assert kept(tmp_path / "out") == [
+        (1, "aa", False), (2, "bb", True), (3, "again", False), (4, "d", True), (5, "d", False),
+    ]  # fmt: skip
+    [table] = summary["tables"] if at_once else [{"current": 3}]
+    assert table["current"] == 3
+    if scd2:
+        versions = f"read_parquet({files_of(tmp_path / 'out', ORDERS, 'scd2')})"
+        found = duckdb.execute(f"SELECT id, is_current, count(*) FROM {versions} GROUP BY ALL ORDER BY ALL")
+        assert found.fetchall() == [
+            (1, False, 1), (1, True, 1), (2, False, 1), (3, False, 1), (3, True, 1),
+            (4, False, 1), (5, True, 1),
+        ]  # fmt: skip
+
+
+def test_rows_that_are_kept_can_be_erased_and_a_table_can_begin_to_keep_them(
+    tmp_path: Path, load: Load, loaded: Loaded
+) -> None:
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"), ("delete", ORDERS, (2,)))
+    loaded(server)
+    assert kept(tmp_path / "out", "id") == [(1,)]
+    load(tmp_path / "in", tmp_path / "out", "--soft-deletes")
+    assert kept(tmp_path / "out") == [(1, "a", False), (2, "b", True)]
+    words = ["erase", str(tmp_path / "out"), "--table", "shop.orders", "--where", "id = 2", "--quiet"]
+    assert run_command(words) == 0
+    assert kept(tmp_path / "out") == [(1, "a", False)]
+
+
+class Later(datetime):
+    """A day behind those of the test's logs."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime(2026, 11, 23, tzinfo=UTC)
+
+
+@pytest.fixture
+def two_days(tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """Rows of the 20th and the 21st, of which the first day's history has been removed."""
+    monkeypatch.setattr(run, "datetime", Later)
+    server = orders()
+    for number in range(20):
+        server.transaction(insert(number, f"n{number}"))
+    server.export(tmp_path / "in", server.logs[0], whole=True)
+    server.rotate()
+    for more in ([], ["--keep-history", "2"]):
+        code, summary = load(tmp_path / "in", tmp_path / "out", *more)
+        assert (code, summary["changed"]) == (0, True)
+    return server
+
+
+def test_history_of_earlier_days_goes_and_loads_go_on(two_days: Server, tmp_path: Path, load: Load) -> None:
+    out = tmp_path / "out"
+    days = {str(day) for (day,) in history(out, "_commit_timestamp::DATE")}
+    assert days == {"2026-11-21"}
+    [gone] = json.loads((out / "_state.json").read_text())["garbage"]
+    assert "commit_date=2026-11-20" in gone
+    two_days.transaction(("update", ORDERS, (0,), {"name": "later"}), ("delete", ORDERS, (1,)))
+    two_days.export(tmp_path / "in", two_days.logs[-1], whole=True)
+    code, summary = load(tmp_path / "in", out, "--compact")
+    assert (code, summary["tables"][0]["current"]) == (0, 19)
+    assert not (out / gone).exists()
+    assert kept(out, "id, name")[:2] == [(0, "later"), (2, "n2")]
+    assert load(tmp_path / "in", out)[1]["changed"] is False
+    assert run_command(["erase", str(out), "--table", "shop.orders", "--where", "id = 2", "--quiet"]) == 0
+    assert kept(out, "id, name")[:2] == [(0, "later"), (3, "n3")]
+
+
+@pytest.mark.parametrize("option", [("--rebuild", "shop.orders"), ("--scd2",), ("--soft-deletes",)])
+def test_a_table_that_would_lose_rows_is_not_made_anew(
+    two_days: Server, tmp_path: Path, load: Load, option: tuple[str, ...]
+) -> None:
+    code, summary = load(tmp_path / "in", tmp_path / "out", *option)
+    assert (code, "--keep-history" in summary["tables"][0]["error"]) == (1, True)
+    assert len(kept(tmp_path / "out", "id")) == 20
+    assert load(tmp_path / "in", tmp_path / "out")[0] == 0
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_replica_repeats_of_removed_history_is_not_taken_twice(
+    two_days: Server, tmp_path: Path, load: Load, is_new: bool
+) -> None:
+    logs = two_days.logs[:1]
+    if is_new:
+        two_days.transaction(insert(99, "new"))
+        logs = two_days.logs[1:]
+    replica = Server(98)
+    replica.logs, replica.versions = [renumbered(log, 7) for log in logs], two_days.versions
+    replica.logs[0].versions = [(ORDERS, two_days.versions[ORDERS])]
+    replica.export_all(tmp_path / "replica", identity="99999999", base="replica-bin", whole=True)
+    code, summary = load([tmp_path / "in", tmp_path / "replica"], tmp_path / "out")
+    if is_new:
+        assert (code, summary["tables"][0]["current"]) == (0, 21)
+    else:
+        assert (code, "--keep-history" in summary["tables"][0]["error"]) == (1, True)
+    assert len(kept(tmp_path / "out", "id")) == 20 + is_new
+
+
+def test_history_is_divided_by_hours_once_that_is_asked_for(tmp_path: Path, loaded: Loaded) -> None:
+    server = orders()
+    for number, options in enumerate([[], ["--hourly-history"], []]):
+        for one in range(20):
+            server.transaction(insert(100 * number + one))
+        assert loaded(server, *options)[0] == 0
+        server.rotate()
+    out = tmp_path / "out"
+    files = [Path(file) for file in files_of(out, ORDERS, "history")]
+    hours = {file.parent.name for file in files}
+    assert {"commit_date=2026-11-20"} < hours
+    assert {"commit_hour=02", "commit_hour=05"} <= hours
+    for file in files:
+        if file.parent.name.startswith("commit_hour="):
+            name = f"{file.parent.parent.name.partition('=')[2]} {file.parent.name.partition('=')[2]}"
+            times = duckdb.execute(
+                "SELECT DISTINCT strftime(_commit_timestamp AT TIME ZONE 'UTC', '%Y-%m-%d %H')"
+                f" FROM read_parquet('{file}')"
+            ).fetchall()
+            assert times == [(name,)]
+    assert len(history(out, "id")) == 60
+    assert loaded(server, "--compact")[0] == 0
+    assert len(history(out, "id")) == 60
+
+
+@pytest.mark.parametrize("cause", ["rebuild", "late", "truncate"])
+def test_what_was_asked_for_once_is_there_where_a_table_is_made_anew(
+    tmp_path: Path, load: Load, cause: str
+) -> None:
+    server = orders()
+    server.transaction(insert(1), insert(2))
+    server.rotate()
+    server.transaction(insert(3), ("delete", ORDERS, (3,)))
+    server.rotate()
+    server.transaction(insert(4))
+    if cause == "truncate":
+        server.truncate(ORDERS)
+        server.transaction(insert(5), ("delete", ORDERS, (5,)))
+    first = (
+        server.logs if cause == "rebuild" else server.logs[:2] if cause == "truncate" else server.logs[::2]
+    )
+    for log in first:
+        server.export(tmp_path / "in", log, whole=True)
+    load(tmp_path / "in", tmp_path / "out", "--scd2", "--soft-deletes", "--accept-losses")
+    server.export_all(tmp_path / "in", whole=True)
+    more = ["--rebuild", "shop.orders"] if cause == "rebuild" else []
+    assert load(tmp_path / "in", tmp_path / "out", *more)[0] == 0
+    expected = {"truncate": [(5, True)]}.get(cause, [(1, False), (2, False), (3, True), (4, False)])
+    assert kept(tmp_path / "out", "id, _deleted") == expected
+    assert files_of(tmp_path / "out", ORDERS, "scd2")
+
+
+UNKNOWN = object()
+ARROW = {
+    "int": "int32", "int unsigned": "int64", "bigint": "int64", "tinyint": "int8", "double": "double",
+    "decimal(10,2)": "decimal128(10, 2)", "decimal(4,1)": "decimal128(4, 1)", "date": "date32[day]",
+    "datetime": "timestamp[us]", "datetime(6)": "timestamp[us]", "datetime(2)": "timestamp[us]",
+    "timestamp": "timestamp[us, tz=UTC]", "time(3)": "duration[us]", "varbinary(9)": "binary",
+    "binary(4)": "binary",
+    "json": "extension<arrow.json>", "year": "int16",
+}  # fmt: skip
+MOMENT = datetime(2024, 5, 5, 10, 11, 12, 987654)
+
+CASES: list[tuple[str, str, Any, Any]] = [
+    ("int", "bigint", -5, -5),
+    ("int", "tinyint", 127, 127),
+    ("int", "tinyint", 128, UNKNOWN),
+    ("int", "decimal(10,2)", 7, Decimal("7.00")),
+    ("int", "varchar(20)", -7, "-7"),
+    ("int", "double", 7, 7.0),
+    ("tinyint", "double", 7, 7.0),
+    ("decimal(10,2)", "decimal(4,1)", Decimal("1.25"), Decimal("1.3")),
+    ("decimal(10,2)", "decimal(4,1)", Decimal("-1.25"), Decimal("-1.3")),
+    ("decimal(10,2)", "int", Decimal("2.50"), 3),
+    ("decimal(10,2)", "varchar(20)", Decimal("0.00"), "0.00"),
+    ("varchar(20)", "int", "42", 42),
+    ("varchar(20)", "int", "42a", UNKNOWN),
+    ("varchar(20)", "char(20)", "a ", "a"),
+    ("varchar(20)", "varchar(2)", "abc", UNKNOWN),
+    ("varchar(20)", "varbinary(9)", "é", "é".encode()),
+    ("varbinary(9)", "binary(4)", b"ab", b"ab\0\0"),
+    ("varbinary(9)", "varchar(20)", b"\xff", UNKNOWN),
+    ("varchar(20)", "enum('a','b')", "b", "b"),
+    ("varchar(20)", "enum('a','b')", "B", UNKNOWN),
+    ("enum('a','b')", "int", "b", 2),
+    ("enum('a','b')", "int", "", 0),
+    ("enum('a','')", "int", "", UNKNOWN),
+    ("enum('a','b')", "enum('b','a','c')", "b", "b"),
+    ("set('a','b')", "set('b','a')", "a,b", "b,a"),
+    ("datetime(6)", "datetime(2)", MOMENT, datetime(2024, 5, 5, 10, 11, 12, 990000)),
+    ("datetime(6)", "date", MOMENT, UNKNOWN),
+    ("datetime", "date", datetime(2024, 5, 5, 23), date(2024, 5, 5)),
+    ("date", "datetime", date(2024, 5, 5), datetime(2024, 5, 5)),
+    ("datetime", "varchar(20)", datetime(24, 5, 5), "0024-05-05 00:00:00"),
+    ("time(3)", "varchar(20)", -timedelta(hours=838, milliseconds=5), "-838:00:00.005"),
+    ("json", "varchar(20)", '{"a": 1}', '{"a": 1}'),
+    ("varchar(20)", "json", "{}", UNKNOWN),
+    ("int", "varchar(20)", None, None),
+    # Of what was hashed it must be known that its text stays.
+    ("hash(varchar(20))", "hash(varchar(40))", "5e1f", "5e1f"),
+    ("hash(varchar(20))", "hash(text)", "5e1f", "5e1f"),
+    ("hash(varchar(20))", "hash(varchar(10))", "5e1f", UNKNOWN),
+    ("hash(varchar(20))", "hash(char(40))", "5e1f", UNKNOWN),
+    ("hash(int)", "hash(bigint)", "5e1f", "5e1f"),
+    ("hash(bigint)", "hash(int)", "5e1f", UNKNOWN),
+    ("hash(decimal(10,2))", "hash(decimal(12,2))", "5e1f", "5e1f"),
+    ("hash(decimal(10,2))", "hash(decimal(12,4))", "5e1f", UNKNOWN),
+    ("hash(int)", "hash(varchar(20))", "5e1f", UNKNOWN),
+    ("varchar(64)", "hash(varchar(64))", "in clear", UNKNOWN),
+    ("hash(varchar(64))", "varchar(64)", "5e1f", UNKNOWN),
+]
+
+
+def column(kind: str, number: int = 1) -> Column:
+    return Column(number, "c", ARROW.get(kind, "string"), kind, "utf8mb4")
+
+
+def after(old: str, new: str, values: pa.Array, **facts: Any) -> dict[str, Any]:
+    before, behind = column(old), column(new)
+    value = facts.pop("value", None)
+    epoch = Epoch(None, (behind,), (), (Change(1, before, value),), **facts)
+    rows, _ = converted(pa.table({"v1": values}), Epoch(None, (before,), ()), epoch)
+    found: dict[str, Any] = rows.to_pylist()[0]
+    return found
+
+
+@pytest.mark.parametrize(("old", "new", "value", "expected"), CASES)
+def test_a_value_becomes_what_the_server_makes_of_it(old: str, new: str, value: Any, expected: Any) -> None:
+    kind = {"json": pa.string()}.get(old)
+    found = after(old, new, pa.array([value], kind or (pa.string() if value is None else None)))
+    if expected is UNKNOWN:
+        assert (found["v1"], found["p1"]) == (None, False)
+    else:
+        assert (found["v1"], found.get("p1", True)) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"), [("+02:00", 10), ("Europe/Berlin", 10), ("SYSTEM", None), ("UTC", 12)]
+)
+def test_moments_change_by_the_zone_of_the_session(zone: str, expected: int | None) -> None:
+    noon = pa.array([datetime(2024, 6, 1, 12)], pa.timestamp("us"))
+    found = after("datetime", "timestamp", noon, time_zone=zone)["v1"]
+    assert (None if found is None else found.hour) == expected
+
+
+def test_an_hour_that_there_were_two_of_is_not_known() -> None:
+    twice = pa.array([datetime(2024, 10, 27, 2, 30)], pa.timestamp("us"))
+    assert after("datetime", "timestamp", twice, time_zone="Europe/Berlin")["p1"] is False
+
+
+def test_null_becomes_what_the_server_gives_where_it_is_no_longer_allowed() -> None:
+    assert after("int", "bigint", pa.array([None], pa.int32()), value=Value("0"))["v1"] == 0
+
+
+def test_null_is_not_known_where_nothing_tells_what_it_became() -> None:
+    before, behind = column("int"), replace(column("int"), nullable=False)
+    epoch = Epoch(None, (behind,), (), (Change(1, before),))
+    rows, _ = converted(pa.table({"v1": pa.array([None, 5], pa.int32())}), Epoch(None, (before,), ()), epoch)
+    assert rows.to_pylist() == [{"v1": None, "p1": False}, {"v1": 5, "p1": True}]
+
+
+def test_mariadb_cuts_the_fractions_that_mysql_rounds() -> None:
+    values = pa.array([MOMENT])
+    assert after("datetime(6)", "datetime(2)", values, flavour="mariadb")["v1"].microsecond == 980000
+
+
+HISTORY = ChangesFile("", TableName(*ORDERS), "", "", "", "", 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["DATE", "DATETIME(3)", "TIMESTAMP", "ENUM('a')", "SET('a')", "VARCHAR(9)", "INT", "JSON", "BIT(64)"],
+)
+def test_columns_with_misfits_are_those_of_the_exporter(kind: str) -> None:
+    catalog = Catalog()
+    catalog.apply(f"CREATE TABLE t (c {kind})", "shop")
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    logical = types.declared_type(definition.columns[0])
+    column = FileColumn("c", "c", str(types.arrow_type(logical)), types.mysql_name(logical))
+    unit = Unit(HISTORY, Version("", (column,)), Position(0, 0), 0, 0, 0, (1,))
+    has_misfits = "_misfits" in Part((unit,), True, ()).system_columns
+    assert can_misfit(column) == has_misfits == types.can_misfit(logical)

@@ -1,0 +1,150 @@
+"""Tables and columns that DDL changes: current/ follows them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from binx.lake.table_name import TableName
+from tests.lake.conftest import Load, Loaded, files_of
+from tests.lake.dataset import Name, Server
+from tests.lake.test_state import FIELDS, ORDERS, Rows, insert, orders
+
+GHOST: Name = ("shop", "_orders_gho")
+OLD: Name = ("shop", "_orders_del")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_damaged"),
+    [([], True), (["--table", "shop.orders"], False), (["--table", "shop.orders"], True)],
+)
+def test_a_swapped_in_table_brings_its_rows(
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows, options: list[str], is_damaged: bool
+) -> None:
+    """As tools for online schema changes do it: fill a second table, then swap the names."""
+    server = orders()
+    server.transaction(insert(1, "a"), insert(2, "b"))
+    server.create(GHOST, [*FIELDS, ("added", pa.int32())], ["id"])
+    for number in (1, 2):
+        server.transaction(("insert", GHOST, {**server.tables[ORDERS][number,], "added": number}))
+    server.transaction(insert(3, "late"), ("insert", GHOST, {"id": 3, "name": "late", "added": 3}))
+    loaded(server, *options)
+    if is_damaged:
+        server.rotate()
+    server.rename((ORDERS, OLD), (GHOST, ORDERS))
+    server.transaction(("update", ORDERS, (2,), {"added": 20}), ("delete", ORDERS, (1,)))
+    server.drop(OLD)
+    if is_damaged:
+        server.export_all(tmp_path / "in", whole=True)
+        shutil.rmtree(tmp_path / "out")
+        [file] = (tmp_path / "in/changes/shop/_orders_gho").iterdir()
+        content = file.read_bytes()
+        file.write_bytes(content[:-9])
+        for _ in range(2):
+            code, summary = load(tmp_path / "in", tmp_path / "out", *options)
+            errors = {table["table"]: table["error"] for table in summary["tables"]}
+            assert (code, file.name in errors["orders"]) == (1, True)
+        file.write_bytes(content)
+    assert not any(table["error"] for table in loaded(server, *options)[1]["tables"])
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    assert files_of(tmp_path / "out", GHOST) == []
+    server.rotate()
+    server.transaction(("insert", ORDERS, {"id": 9, "added": 9}))
+    loaded(server, *options)
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_began_again_too(
+    tmp_path: Path, loaded: Loaded, rows: Rows
+) -> None:
+    """The version of before comes back at a smaller SCN than those of rows that had the former column."""
+    server = orders(first_log=5)
+    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
+    server.rotate(7)
+    server.transaction(insert(3, "c", 3), insert(4, "d", 4))
+    server.rotate(6)
+    server.alter(ORDERS, "ALTER TABLE orders DROP amount", FIELDS[:2])
+    server.alter(ORDERS, "ALTER TABLE orders ADD amount int", FIELDS)
+    server.transaction(("update", ORDERS, (2,), {"amount": 20}))
+    loaded(server)
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    assert [row["amount"] for row in server.rows(ORDERS)] == [None, 20, None, None]
+
+
+def test_changes_logged_as_statements_are_a_loss_that_is_told(loaded: Loaded) -> None:
+    server = orders()
+    server.transaction(insert(1))
+    server.ddl("DELETE FROM orders", kind="dml")
+    moved = {"action": "partitions", "db": "shop", "table": "orders"}
+    server.ddl("ALTER TABLE orders DROP PARTITION p0", moved)
+    code, summary = loaded(server)
+    assert code == 3
+    assert "changes logged as statements: 1;" in summary["losses"][0]
+    assert "partitions" in summary["tables"][0]["reasons"][0]
+
+
+def test_both_tables_of_an_exchange_in_one_database_are_incomplete(loaded: Loaded) -> None:
+    server = orders()
+    server.transaction(insert(1))
+    server.create(OLD, FIELDS, ["id"])
+    exchanged = {"action": "partitions", "db": "shop", "table": "orders", "new_table": OLD[1]}
+    server.ddl("ALTER TABLE orders EXCHANGE PARTITION p0 WITH TABLE _orders_del", exchanged)
+    code, summary = loaded(server)
+    assert code == 3
+    told = {(one["db"], one["table"]): one["reasons"] for one in summary["tables"]}
+    assert all("partitions" in told[name][0] for name in (ORDERS, OLD))
+
+
+def test_every_version_of_a_row_has_its_time(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
+    server = orders(image="MINIMAL")
+    server.transaction(insert(1, "a", 1), ("update", ORDERS, (1,), {"name": "b"}))
+    server.transaction(("update", ORDERS, (1,), {"amount": 2}))
+    server.transaction(("update", ORDERS, (1,), {"id": 2}))
+    server.transaction(("delete", ORDERS, (2,)))
+    server.transaction(insert(1, "anew"))
+    code, _ = loaded(server, "--scd2")
+    assert code == 0
+    found = rows(tmp_path / "out", ORDERS, ("valid_from",), "scd2")
+    spans = [
+        (
+            row["id"],
+            row["name"],
+            row["amount"],
+            row["valid_from"].minute,
+            row["valid_to"] and row["valid_to"].minute,
+            row["is_current"],
+        )
+        for row in found
+    ]
+    assert spans == [
+        (1, "b", 1, 14, 21, False),
+        (1, "b", 2, 21, 28, False),
+        (2, "b", 2, 28, 35, False),
+        (1, "anew", None, 42, None, True),
+    ]
+
+
+def test_names_with_dots_are_quoted_in_options_and_messages(tmp_path: Path, load: Load, rows: Rows) -> None:
+    """Two tables whose names are the same text if nothing is quoted."""
+    server = Server()
+    one, other = ("a.b", "c"), ("a", "b.c")
+    for table, value in ((one, "x"), (other, "y")):
+        server.create(table, FIELDS, [])
+        server.transaction(("insert", table, {"id": 1, "name": value, "amount": 1}))
+    server.export_all(tmp_path / "in")
+    out = tmp_path / "out"
+    code, answer = load(tmp_path / "in", out, "--table", "a.b.c")
+    assert (code, "quote a name with a dot" in answer["error"]) == (2, True)
+    code, answer = load(tmp_path / "in", out, "--key", "a.c=id")
+    assert (code, "the data contains only a.`b.c`, `a.b`.c" in answer["error"]) == (4, True)
+    code, summary = load(tmp_path / "in", out, "--table", "`a.b`.*", "--key", "`a.b`.c=id")
+    assert (code, [(table["db"], table["current"]) for table in summary["tables"]]) == (0, [("a.b", 1)])
+    assert [row["name"] for row in rows(out, one)] == ["x"]
+    assert files_of(out, other) == []
+    load(tmp_path / "in", out, "--key", "a.`b.c`=id", "--rebuild", "a.`b.c`")
+    assert [row["name"] for row in rows(out, other)] == ["y"]
+    assert rows(out, one) == [{"id": 1, "name": "x", "amount": 1}]
+    assert str(TableName.parse("a.`b.c`")) == "a.`b.c`"

@@ -82,6 +82,8 @@ class LogDiff:
         not_compared: tables, as (db, table), with a column whose type is unknown on one side, so that their
             rows cannot be compared.
         missing: explicitly requested GTIDs that neither side has in its logs.
+        in_no_log: GTIDs that one side's logs list as logged before them, and that the other side has neither
+            in nor before its logs, such as those purged before they were pulled.
     """
 
     left: Side
@@ -96,6 +98,7 @@ class LogDiff:
     statements: GtidSet
     not_compared: tuple[tuple[str, str], ...]
     missing: GtidSet
+    in_no_log: GtidSet
 
     @property
     def equal(self) -> bool:
@@ -173,7 +176,30 @@ def diff_logs(
         statements=verdicts[Verdict.NOT_COMPARED],
         not_compared=tuple(sorted(unreadable)),
         missing=left_side.missing & right_side.missing,
+        in_no_log=_only_before(left_side, right_side) | _only_before(right_side, left_side)
+        if selection.is_everything
+        else GtidSet(),
     )
+
+
+def _only_before(side: Side, other: Side) -> GtidSet:
+    """Return what a side has from before its logs and the other lacks altogether.
+
+    MariaDB lists the last number of each source: lower ones may be another server's of the domain.
+    """
+    known = side.gtids | other.gtids | other.before
+    used: dict[int, list[tuple[int, int]]] = {}
+    for source, first, last in known:
+        if isinstance(source, DomainSource):
+            used.setdefault(source.domain, []).append((first, last))
+    by_others = GtidSet(
+        (source, *interval)
+        for source in side.before.sources
+        if isinstance(source, DomainSource)
+        for interval in used.get(source.domain, ())
+    )
+    lacking = side.before - known - by_others
+    return GtidSet((source, max(first, 1), last) for source, first, last in lacking if last)
 
 
 def _facts(sides: Sequence[SideReading], unreadable: set[tuple[str, str]]) -> list[Side]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from binx.rows.statements import Statement
 from binx.slices import changes
 from binx.slices.extract import extract
 from binx.slices.search import Search
+from tests.cli.process import binx
 from tests.conftest import TESTDATA
 
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
@@ -84,6 +86,18 @@ def test_what_stands_before_the_first_log_is_not_lacking(folder: Path) -> None:
     assert found.only_left.gtids.is_empty
     assert found.equal
     assert 0 < found.common < found.left.gtids.count
+
+
+@pytest.mark.parametrize("folder", SERVERS, ids=lambda folder: folder.name)
+def test_what_was_purged_between_two_chains_is_in_no_log(folder: Path) -> None:
+    logs = shop(folder)
+    found = diff(logs[:2], logs[3:], contents=False)
+    between = diff(logs[2:3], logs[2:3], contents=False)
+    assert found.in_no_log == between.left.gtids
+    assert between.in_no_log.is_empty
+    assert diff(logs[:2], logs[2:], contents=False).in_no_log.is_empty
+    told = binx("diff", "--gtids", "--json", logs[0], logs[2])
+    assert json.loads(told.out)["in_no_log"]["count"] > 0
 
 
 def test_transactions_of_an_unknown_server_are_errant(tmp_path: Path) -> None:

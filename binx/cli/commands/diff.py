@@ -100,6 +100,9 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
     yield _titled("in both", found.common)
     yield from _listed("before B", found.left.gtids & found.right.before, "B had these before its first log")
     yield from _listed("before A", found.right.gtids & found.left.before, "A had these before its first log")
+    yield from _listed(
+        "in no log", found.in_no_log, "listed before the logs of one, and unknown to the other"
+    )
     for name, other, lacking in (("A", "B", found.only_left), ("B", "A", found.only_right)):
         gtids, errant, purged, unlogged = lacking
         yield _titled(f"only in {name}", gtids.count)
@@ -202,6 +205,7 @@ def _document(found: LogDiff) -> str:
         "only_left": _only(found.only_left),
         "only_right": _only(found.only_right),
         "common": found.common,
+        "in_no_log": _counted(found.in_no_log),
         "compared": found.compared,
         "different": _counted(found.different),
         "differences": [

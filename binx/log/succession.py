@@ -161,7 +161,12 @@ def follows_at_once(before: LogFacts, after: LogFacts) -> bool:
         return True
     if before.next_log is None:
         return bool(after.created) and after.begun >= before.ended - ROTATION_SECONDS
-    return abs(after.begun - before.ended) <= ROTATION_SECONDS
+    return is_rotation(before.ended, after.begun)
+
+
+def is_rotation(ended: int, begun: int) -> bool:
+    """Return whether a log that begins then may be the next after a ROTATE, both in seconds since 1970."""
+    return abs(begun - ended) <= ROTATION_SECONDS
 
 
 def problems_between(
@@ -460,7 +465,7 @@ class _Chains:
         if place is not None and place == self._place(after):
             return True
         if before.next_log is not None and before.ended:
-            return after.begun - before.ended <= ROTATION_SECONDS
+            return is_rotation(before.ended, after.begun)
         return bool(before.gtids_before and after.gtids_before) and before.flavour is after.flavour
 
 

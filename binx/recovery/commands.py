@@ -17,7 +17,7 @@ from binx.recovery.plan import LogPart, RecoveryPlan
 from binx.source.age import IDENTITY_VARIABLE
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE
 from binx.source.magic import is_gzip, is_zstd
-from binx.source.names import has_archive_tag, uncompressed_name
+from binx.source.names import has_archive_tag, numbered_name, uncompressed_name
 from binx.source.remote import is_uri
 
 FOLDER = "replay"
@@ -129,7 +129,7 @@ def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
 
 def _as_relay_logs(plan: RecoveryPlan, programs: Programs, copying: list[str], paths: list[str]) -> Way:
     """Let the restored server's applier replay the logs as relay logs, with its parallel workers."""
-    names = [f"{RELAY}.{number:06d}" for number in range(1, len(paths) + 1)]
+    names = [numbered_name(RELAY, number) for number in range(1, len(paths) + 1)]
     lines = [*copying, "DATADIR=${DATADIR:-/var/lib/mysql}  # of the restored server, which is stopped"]
     lines += [f'cp {quote(operand(path))} "$DATADIR/{name}"' for path, name in zip(paths, names, strict=True)]
     listed = " ".join(f"./{name}" for name in names)

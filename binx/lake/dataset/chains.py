@@ -22,9 +22,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.bases import BASE_CHAIN, Base
 from binx.lake.dataset.manifests import Manifest, Selected
 from binx.lake.dataset.spans import Span
-
-_TOLERANCE = 1
-"""Allowed seconds between a log's end and the next one's start; servers write the same time to both."""
+from binx.log.succession import is_rotation
+from binx.source.names import is_named_next, numbered_name
 
 
 class Position(NamedTuple):
@@ -64,7 +63,7 @@ class Log:
         """Whether the log of the next number may be the next one: it begins when ROTATE was written."""
         if self.next is None or not all(self.next):
             return True
-        return abs(after.time - self.ended) <= _TOLERANCE
+        return is_rotation(self.ended, after.time)
 
     def take(self, manifest: Manifest) -> None:
         """Record what an export has of the log."""
@@ -75,15 +74,15 @@ class Log:
             self.selected += (manifest.selected,)
         self.selected = tuple(export for export in self.selected if export.log_bytes > self.whole_bytes)
 
-    def leads_to(self, manifest: Manifest) -> bool:
+    def leads_to(self, manifest: Manifest, own_name: str) -> bool:
         """Whether the log's end names that log as the next, whose previous GTIDs include this log's last."""
         if self.next is None or not self.last:
             return False
         name, ended = self.next
         source = manifest.source
         return (
-            name == source.name
-            and (not ended or abs(source.time - ended) <= _TOLERANCE)
+            is_named_next(name, own_name, source.name)
+            and (not ended or is_rotation(ended, source.time))
             and all(manifest.before.contains(*gtid[:2]) for gtid in self.last)
         )
 
@@ -114,7 +113,7 @@ class Chain:
             return False
         own, former = self.logs.get(source.number), self.logs.get(source.number - 1)
         is_known = own is not None and own.identity == source.identity
-        linked = former is not None and former.leads_to(manifest)
+        linked = former is not None and former.leads_to(manifest, self.called(source.number - 1))
         if own is not None or (source.server_id != self.server_id and not linked):
             return is_known
         new = Log(source.identity, source.time, next=manifest.next)
@@ -151,7 +150,7 @@ class Chain:
 
     def called(self, number: int) -> str:
         """Return a log's name."""
-        return f"{self.base}.{number:06d}"
+        return numbered_name(self.base, number)
 
 
 @dataclass(slots=True)

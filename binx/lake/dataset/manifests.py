@@ -6,7 +6,6 @@ Only files listed in a manifest exist. A load lists all manifests and opens thos
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +23,9 @@ from binx.lake.table_name import TableName, filter_of
 from binx.log.backup_position import BackupPosition
 from binx.log.selection.moments import parse_time
 from binx.rows.ddl.catalog import Catalog
+from binx.source.names import base_of, number_of
 from binx.storage.store import MANIFESTS
 
-_FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
 _PATTERNS = {"databases", "tables"}
 _NEVER = "9999-12-31"
 
@@ -232,13 +231,12 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
 
 def _source(entry: Mapping[str, Any]) -> Source:
     name = str(entry["name"])
-    match = _FILE_NUMBER.match(name)
     number = entry.get("file_number")
     return Source(
         name=name,
         identity=str(entry["identity"]),
-        base=match["base"] if match else name,
-        number=int(number if number is not None else (match["number"] if match else 0)),
+        base=base_of(name),
+        number=number_of(name) if number is None else int(number),
         bytes=int(entry["bytes"]),
         server_id=int(entry["server_id"]),
         time=int(entry.get("header_timestamp") or entry.get("create_timestamp") or 0),

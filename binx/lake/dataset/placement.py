@@ -19,7 +19,7 @@ from binx.lake.dataset.chains import Chain, Chains, Position
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS, Span
 from binx.log.held import HeldTransactions
-from binx.source.names import number_of
+from binx.source.names import base_of, number_of
 
 _LAST = (1 << 63) - 1
 _SHOWN = 3
@@ -96,7 +96,7 @@ class _Placing:
         if not self._base.position.gtids:
             return False
         unseen = [
-            f"{chain.base}.{number:06d}"
+            chain.called(number)
             for chain in self._logs
             for number in chain.logs
             if chain.name not in self._base.seen or number not in self._base.seen[chain.name].logs
@@ -132,7 +132,7 @@ class _Placing:
 
     def _by_position(self) -> _Found:
         at = self._base.position
-        base = at.file.rstrip("0123456789").removesuffix(".")
+        base = base_of(at.file)
         number = number_of(at.file)
         named = [chain for chain in self._logs if chain.base == base]
         if not self._logs:
@@ -160,8 +160,10 @@ class _Placing:
         chain = next(log_chain for log_chain in self._logs if log_chain.name == placed.chain)
         first = min(chain.logs)
         if first > number:
-            last = f"{chain.base}.{first:06d}"
-            yield f"the logs from the base's {self._base.position.file} up to {last} were never exported"
+            yield (
+                f"the logs from the base's {self._base.position.file} up to {chain.called(first)} were never"
+                " exported"
+            )
         for other in self._logs:
             if self._ranks[other.name] > self._ranks[placed.chain]:
                 yield f"the base says no GTIDs: what it has of the logs of {other.name} is not known"

@@ -22,6 +22,7 @@ LAYERS = (
     "log",
     "rows",
     "where",
+    "sql",
     "slices",
     "dataset",
     "lake",
@@ -40,7 +41,8 @@ LAYERS = (
 """From the ground up. ``kernels`` stand on ``errors`` alone."""
 
 NEIGHBOURS = {
-    "dataset": {"slices"},
+    "sql": {"where"},
+    "dataset": {"sql", "slices"},
     "inspect": {"dataset", "lake", "undo"},
     "compare": {"dataset", "lake", "undo"},
     "stats": {"lake", "undo"},
@@ -49,6 +51,7 @@ NEIGHBOURS = {
     "recovery": {
         "rows",
         "where",
+        "sql",
         "slices",
         "dataset",
         "lake",
@@ -60,6 +63,7 @@ NEIGHBOURS = {
         "archive",
     },
     "pull": {
+        "sql",
         "slices",
         "dataset",
         "lake",

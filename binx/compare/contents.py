@@ -20,9 +20,8 @@ from binx.rows.statements import Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Frame, RowTexts, Run, WholeTexts
 from binx.slices.json_lines import JsonRows
-from binx.slices.rendering import Spelled
 from binx.slices.search import Selected
-from binx.slices.values import JsonValues
+from binx.sql.values import JsonValues, Spelled
 
 _END = b"\n"
 """Line terminator; JSON text contains none."""

@@ -24,7 +24,7 @@ from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, RowTexts
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
-from binx.slices.values import ReadableValues
+from binx.sql.values import ReadableValues
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -24,7 +24,7 @@ from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.items import Begin
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
-from binx.slices.values import ReadableValues
+from binx.sql.values import ReadableValues
 
 _ROWS_PARSED = 256
 """Number of rows that are parsed together."""
@@ -64,8 +64,8 @@ class ShownEvent:
         """Return the row changes; take them before the next event.
 
         Each has ``db``, ``table``, ``type``, ``row``, ``before``, ``after``, ``json_diff``. Values are in the
-        JSON form of :mod:`binx.slices.values`, or for people in that of
-        :class:`~binx.slices.values.ReadableValues`.
+        JSON form of :mod:`binx.sql.values`, or for people in that of
+        :class:`~binx.sql.values.ReadableValues`.
         """
         while text := b"".join(self._rows.text(_ROWS_PARSED)):
             yield from json.loads(b"[%b]" % text.removeprefix(_SEPARATOR))

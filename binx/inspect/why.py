@@ -36,8 +36,8 @@ from binx.rows.statements import ROWS, Statement
 from binx.slices.json_lines import JsonRows
 from binx.slices.rendering import Piece
 from binx.slices.search import Search
-from binx.slices.values import ReadableValues
 from binx.source.json_text import json_text
+from binx.sql.values import ReadableValues
 from binx.where.condition import Condition
 from binx.where.rows import TrackedCondition
 

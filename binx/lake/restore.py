@@ -17,7 +17,7 @@ from binx.lake.at_moment import TableAt
 from binx.lake.options import CSV, PARQUET
 from binx.rows.columns.arrow_schema import time_text
 from binx.rows.ddl.tokens import identifier
-from binx.slices.sql.literals import comment_text, text_literal
+from binx.sql.literals import comment_text, text_literal
 from binx.storage.output import OutputStream
 
 _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")

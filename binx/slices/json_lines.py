@@ -7,7 +7,7 @@ log is left out, which distinguishes it from NULL. If only parts of a JSON colum
 has the operations. ``row`` numbers the changes within the transaction.
 
 A change's line begins with ``transaction``, ``commit_version`` and ``commit_timestamp``. See
-:mod:`binx.slices.values` for the format of values.
+:mod:`binx.sql.values` for the format of values.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from binx.rows.reading import Reading
 from binx.rows.statements import Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Heads, RowTexts, WholeTexts
-from binx.slices.rendering import BUFFER_BYTES, Changes, Part, Parts, Spelled, changes_of, columns, gathered
+from binx.slices.rendering import BUFFER_BYTES, Changes, Part, Parts, changes_of, columns, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
-from binx.slices.values import ColumnTexts, JsonValues, ValueWriter, plain_json
 from binx.source.wording import encoded
+from binx.sql.values import ColumnTexts, JsonValues, Spelled, ValueWriter, plain_json
 from binx.storage.output import Sink
 
 _MICROSECOND_DIGITS = 6

@@ -13,6 +13,7 @@ from binx.kernels.render.row_changes import ChangeTexts, Spelling, State
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.images import BatchImages, ChangeGroup, numbers
+from binx.sql.values import Spelled
 
 if TYPE_CHECKING:
     from binx.kernels.render.row_changes import Column, KernelPart
@@ -37,31 +38,6 @@ _LONGEST_CHARACTER = 4
 """Maximum bytes of a character in UTF-8."""
 
 _FLOAT_BYTES = 4
-
-
-class Spelled(NamedTuple):
-    """A column as text.
-
-    Attributes:
-        spelling: how its values are written.
-        open, close: text around each non-null value.
-        null: text for null.
-        odd_open, odd_close: text around the digits of a string that is not UTF-8, in SQL.
-        parameter: fractional digits, or the scale.
-    """
-
-    spelling: Spelling
-    column: pa.Array | None = None
-    open: bytes = b""
-    close: bytes = b""
-    null: bytes = b""
-    odd_open: bytes = b""
-    odd_close: bytes = b""
-    parameter: int = 0
-
-    def within(self, opening: bytes, closing: bytes) -> Spelled:
-        """Return a copy with more text around each non-null value."""
-        return self._replace(open=opening + self.open, close=self.close + closing)
 
 
 class Part(NamedTuple):

@@ -35,10 +35,10 @@ from binx.rows.images import BatchImages, ChangeGroup
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.items import Begin
-from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
+from binx.slices.rendering import Changes, Part, Parts, changes_of, columns
 from binx.slices.search import Selected
-from binx.slices.values import ColumnTexts, ThlValues
 from binx.source.wording import encoded
+from binx.sql.values import ColumnTexts, Spelled, ThlValues
 from binx.storage.output import Sink
 
 FRAGMENT_BYTES = 1_000_000

@@ -25,8 +25,8 @@ from binx.rows.statements import Statement
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.search import Selected
 from binx.slices.sql.compared_rows import BETWEEN, key_texts
-from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.source.wording import shortened
+from binx.sql.tables import SqlDialect, SqlTable
 from binx.undo.check import UndoCheck
 from binx.undo.conditions import RestoringSql
 from binx.undo.foreign_keys import (

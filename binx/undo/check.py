@@ -15,8 +15,8 @@ from typing import TypeVar
 from binx.event.format import Flavour
 from binx.rows.columns.types import Kind
 from binx.slices.rendering import Part
-from binx.slices.sql.literals import comment_text, text_literal
-from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.sql.literals import comment_text, text_literal
+from binx.sql.tables import SqlDialect, SqlTable
 from binx.undo.options import OnConflict
 
 KEYS_BYTES = 900_000

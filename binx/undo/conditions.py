@@ -18,8 +18,8 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.rendering import Changes, Part, Parts, Piece
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.compared_rows import changed_rows, keeping_rows
-from binx.slices.sql.session import row_marks
-from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.sql.session import row_marks
+from binx.sql.tables import SqlDialect, SqlTable
 from binx.undo.check import TableCheck, UndoCheck
 from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties, columns_of
 from binx.undo.options import OnConflict

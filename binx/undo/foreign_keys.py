@@ -26,8 +26,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, ChangePlace
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.sql.compared_rows import BETWEEN, key_texts
-from binx.slices.sql.session import flagged_rows
 from binx.source.wording import listed
+from binx.sql.session import flagged_rows
 
 _BYTES = re.compile("nopad_bin$|0900_bin$|^binary$")
 _ALIKE = str.maketrans("ijyvw", "uuuuu", "e")

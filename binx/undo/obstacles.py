@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from binx.errors import RefusedError
 from binx.rows.ddl.table_statements import RESTORED_FROM, restored_by
 from binx.rows.statements import Statement
-from binx.slices.sql.literals import comment_text
 from binx.source.wording import shortened
+from binx.sql.literals import comment_text
 
 _MARKERS = ("SAVEPOINT ", "ROLLBACK TO ", "RELEASE SAVEPOINT ", "XA START ", "XA END ")
 _SHOWN = 58

@@ -30,9 +30,9 @@ from binx.rows.reading import Reading, every_table
 from binx.rows.statements import Statement
 from binx.slices.search import Selected
 from binx.slices.sql.compared_rows import key_texts
-from binx.slices.sql.session import flagged_rows
-from binx.slices.sql.tables import SqlTable
 from binx.source.wording import listed
+from binx.sql.session import flagged_rows
+from binx.sql.tables import SqlTable
 from binx.undo.foreign_keys import (
     CASCADE,
     CHANGES_NOTHING,

@@ -17,7 +17,7 @@ from binx.slices.sql.compared_rows import BETWEEN
 from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Gone, Name
 
 MarkedText = tuple[int, bytes]
-"""A statement, and the :class:`~binx.slices.sql.session.RowMark` of the session that it runs in."""
+"""A statement, and the :class:`~binx.sql.session.RowMark` of the session that it runs in."""
 
 CHECK = "CHECK"
 """Names the statement in ``texts`` that counts a row if it is unchanged, else records its key."""

@@ -40,7 +40,7 @@ from binx.slices.renaming import SAME_NAMES, DatabaseNames, rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import FileRanges, SlicePlan
 from binx.slices.slice_writer import SliceWriter
-from binx.slices.sql.tables import TableWarnings
+from binx.sql.tables import TableWarnings
 from binx.storage.output import Sink
 from binx.undo.obstacles import Obstacles
 from binx.undo.spool import ReverseSpool

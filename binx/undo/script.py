@@ -30,10 +30,10 @@ from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.rendering import STATEMENT_BYTES, StatementSizes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
-from binx.slices.sql.literals import comment_text
 from binx.slices.sql.refusals import refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
-from binx.slices.sql.session import SqlSession
+from binx.sql.literals import comment_text
+from binx.sql.session import SqlSession
 from binx.storage.output import Sink
 from binx.undo.cascades import Cascades
 from binx.undo.check import ROWS_BEFORE_KEYS, UndoCheck

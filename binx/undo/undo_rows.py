@@ -20,8 +20,8 @@ from binx.slices.renaming import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.compared_rows import rows_logged_again
-from binx.slices.sql.session import flagged_rows, unchecked_rows
-from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.sql.session import flagged_rows, unchecked_rows
+from binx.sql.tables import SqlDialect, SqlTable
 from binx.undo.cascades import Cascades
 from binx.undo.check import UndoCheck
 from binx.undo.conditions import ConditionsSql

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.sql.literals import text_literal
 from binx.slices.sql.write import write_sql
+from binx.sql.literals import text_literal
 from testdata.expected import rows_document
 from testdata.servers import MySQLServer, Server
 from testdata.small import split_sections

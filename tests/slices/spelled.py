@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from binx.rows.images import numbers
-from binx.slices.rendering import Changes, Piece, Spelled, columns
+from binx.slices.rendering import Changes, Piece, columns
+from binx.sql.values import Spelled
 
 
 def texts_of(values: Iterable[Spelled], rows: int) -> list[bytes]:

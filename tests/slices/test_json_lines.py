@@ -27,7 +27,7 @@ from binx.slices.json_lines import write_json
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search
 from binx.slices.thl import write_thl
-from binx.slices.values import JsonValues
+from binx.sql.values import JsonValues
 from tests.conftest import SERVERS, TESTDATA
 from tests.slices.make_thl import CASES, golden, listing
 from tests.slices.spelled import texts_of

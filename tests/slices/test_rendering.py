@@ -8,7 +8,8 @@ import pytest
 from binx.kernels.render.row_changes import Spelling
 from binx.rows.images import numbers
 from binx.slices import rendering
-from binx.slices.rendering import Changes, Part, Piece, Spelled, StatementSizes
+from binx.slices.rendering import Changes, Part, Piece, StatementSizes
+from binx.sql.values import Spelled
 
 
 @pytest.fixture(autouse=True)

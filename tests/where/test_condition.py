@@ -25,7 +25,7 @@ from binx.log.selection.selection import Selection
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
 from binx.slices.extract import extract
 from binx.slices.options import ExtractOptions, SliceFormat
-from binx.slices.sql.literals import SqlValues
+from binx.sql.literals import SqlValues
 from binx.where.condition import Condition, TableFrame
 from binx.where.literals import literal_of
 from binx.where.operands import COMPARISONS, IncomparableError, Literal, Operand

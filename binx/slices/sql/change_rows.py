@@ -22,12 +22,12 @@ from binx.rows.columns.schema import SEQUENCE_COLUMNS
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
-from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
+from binx.slices.rendering import Changes, Part, Parts, changes_of, columns
 from binx.slices.sql.compared_rows import changed_rows, replaced_rows
-from binx.slices.sql.literals import SqlValues, has_unknown_charset, text_literal
-from binx.slices.sql.session import RowMark, marked, row_marks
-from binx.slices.sql.tables import SqlDialect, SqlTable, TableWarnings
-from binx.slices.values import TEXT
+from binx.sql.literals import SqlValues, has_unknown_charset, text_literal
+from binx.sql.session import RowMark, marked, row_marks
+from binx.sql.tables import SqlDialect, SqlTable, TableWarnings
+from binx.sql.values import TEXT, Spelled
 
 _NEVER_EMPTY = frozenset({Kind.GEOMETRY, Kind.VECTOR})
 _FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})

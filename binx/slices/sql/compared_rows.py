@@ -22,8 +22,8 @@ from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.server_texts import server_texts
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import DELETE, INSERT, BatchImages, Images
-from binx.slices.sql.session import flagged_rows
-from binx.slices.values import is_long, mapped_charset
+from binx.sql.session import flagged_rows
+from binx.sql.values import is_long, mapped_charset
 
 BETWEEN = "\0"
 """Separator between the values of several columns."""

@@ -18,10 +18,10 @@ from binx.rows.ddl.tokens import identifier
 from binx.rows.statements import Statement
 from binx.slices.items import Begin, End, Frame, Heads, Item, RowTexts, Run, WholeTexts
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
-from binx.slices.sql.literals import comment_text
 from binx.slices.sql.refusals import PreparedXa, refuse_other_flavour, refuse_statement
-from binx.slices.sql.session import SqlSession
 from binx.source.wording import encoded
+from binx.sql.literals import comment_text
+from binx.sql.session import SqlSession
 
 _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)
 _XA_WORDS = ("XA PREPARE ", "XA COMMIT ", "XA ROLLBACK ")

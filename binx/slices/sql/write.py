@@ -28,7 +28,7 @@ from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
-from binx.slices.sql.tables import TableWarnings, refuse_table
+from binx.sql.tables import TableWarnings, refuse_table
 from binx.storage.output import Sink
 
 

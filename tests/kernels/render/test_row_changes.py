@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from binx.event.charset import charset
 from binx.kernels.render.row_changes import ChangeTexts, Spelling
 from binx.slices import rendering
-from binx.slices.rendering import Changes, Part, Piece, Spelled
+from binx.slices.rendering import Changes, Part, Piece
+from binx.sql.values import Spelled
 from tests.slices.spelled import texts_of
 
 LONG = 300_000

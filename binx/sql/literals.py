@@ -22,9 +22,8 @@ from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages
-from binx.slices.rendering import Spelled
-from binx.slices.values import TEXT, ValueWriter, as_text, is_long, mapped_charset
 from binx.source.wording import encoded
+from binx.sql.values import TEXT, Spelled, ValueWriter, as_text, is_long, mapped_charset
 
 _FLOAT32_MAX = 3.4028234663852886e38
 """Its shortest decimal form, 3.4028235e38, is greater, and servers reject it as out of range."""

@@ -21,7 +21,7 @@ from binx.rows.ddl.parse import sets_mode
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages
 from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
-from binx.slices.sql.literals import text_literal
+from binx.sql.literals import text_literal
 
 STRICT_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 """Zero and invalid dates are accepted; a value that does not fit is an error."""
@@ -110,7 +110,7 @@ class SqlSession:
         return f"SET NAMES utf8mb4;\n{explicit}{_AS_REPLICATED[self._flavour]}{self.for_rows(0)}"
 
     def for_rows(self, mark: int) -> str:
-        """Set the session for row changes with a :class:`~binx.slices.sql.session.RowMark`."""
+        """Set the session for row changes with a :class:`~binx.sql.session.RowMark`."""
         if mark == self._rows_mark:
             return ""
         options = dict(_ROW_OPTIONS_OF[self._flavour])

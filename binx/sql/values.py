@@ -18,7 +18,7 @@ VECTOR                                    an array of numbers
 
 A value that its Arrow type cannot hold (a zero or partial date, say) is the text that the server prints. NULL
 is ``null``, and so is a JSON document ``null``. THL has the same without quotes, bytes in hexadecimal, BIT(1)
-as 1 or 0, and NULL as ``NULL``. See :mod:`binx.slices.sql.literals` for SQL.
+as 1 or 0, and NULL as ``NULL``. See :mod:`binx.sql.literals` for SQL.
 
 Texts are ``large_binary`` in UTF-8: a value of 1 GiB doubles in hexadecimal, and 32-bit offsets end at 2 GiB.
 """
@@ -28,7 +28,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,7 +40,6 @@ from binx.rows.columns.arrays import UNMAPPED_CHARSETS, single_byte_text
 from binx.rows.columns.server_texts import decimal_texts
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.images import BatchImages
-from binx.slices.rendering import Spelled
 
 TEXT = pa.large_binary()
 _EMPTY = pa.scalar(b"", TEXT)
@@ -51,6 +50,33 @@ _LONG_BYTES = 1024 * 1024
 _INTEGERS = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR})
 _MEMBERS = frozenset({Kind.ENUM, Kind.SET})
 _INTEGER_TEXT = r"^-?[0-9]+$"
+
+
+class Spelled(NamedTuple):
+    """A column as text.
+
+    Attributes:
+        spelling: how its values are written.
+        open, close: text around each non-null value.
+        null: text for null.
+        odd_open, odd_close: text around the digits of a string that is not UTF-8, in SQL.
+        parameter: fractional digits, or the scale.
+    """
+
+    spelling: Spelling
+    column: pa.Array | None = None
+    open: bytes = b""
+    close: bytes = b""
+    null: bytes = b""
+    odd_open: bytes = b""
+    odd_close: bytes = b""
+    parameter: int = 0
+
+    def within(self, opening: bytes, closing: bytes) -> Spelled:
+        """Return a copy with more text around each non-null value."""
+        return self._replace(open=opening + self.open, close=self.close + closing)
+
+
 ColumnTexts = Callable[[int], tuple[Spelled, ...]]
 """Returns the values of the column at an index as text."""
 

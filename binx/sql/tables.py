@@ -14,8 +14,8 @@ from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages
-from binx.slices.sql.session import flagged_rows
 from binx.source.wording import listed
+from binx.sql.session import flagged_rows
 
 _EXACT_COLLATIONS = {
     Flavour.MYSQL: ((8, 0, 17), "utf8mb4_0900_bin"),

@@ -1,0 +1,1 @@
+"""How binx writes SQL: values, what a statement says about a table, sessions."""

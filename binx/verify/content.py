@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.column import ColumnType
@@ -22,11 +23,11 @@ from binx.log.damage import Cause, Damage
 from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
-from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import TAKE
-from binx.rows.reading import DecodingCheck
 from binx.source.wording import counted
 from binx.verify.report import FileReport, Problem, ProblemKind
+
+if TYPE_CHECKING:
+    from binx.rows.reading import DecodingCheck
 
 _KINDS = {
     Cause.CHECKSUM: ProblemKind.CHECKSUM,
@@ -67,7 +68,7 @@ class ContentCheck:
         self._file = ends.file
         self._scan = Scan(ends.file, Level.LEVEL_TABLES, verify=checksums, on_damage=OnDamage.SALVAGE)
         self._scan.scanner.show_events(self._parse)
-        self._rows = DecodingCheck(ends.file, Catalog(), lambda *table: self._checked.get(table, False))
+        self._rows: DecodingCheck | None = None
         self._checked: dict[tuple[str, str], bool] = {}
         """Tables whose values could be damaged, and whether they can be decoded."""
         self._maps = 0
@@ -139,11 +140,19 @@ class ContentCheck:
         wanted = bytearray(self._checked.get(name, False) for name in names)
         mask = table.mask()
         table.keep_tables(mask, wanted)
-        takes = bytearray(TAKE if chosen else 0 for chosen in mask)
-        for index, error in self._rows.undecodable(table, takes).items():
+        for index, error in self._decoding().undecodable(table, mask).items():
             start = error.offset if error.offset is not None else table.value("start", index)
             message = f"rows cannot be decoded: {error.message}"
             self.problems.append(self._problem(ProblemKind.STRUCTURE, message, start, gtid=table.gtid(index)))
+
+    def _decoding(self) -> DecodingCheck:
+        """Return what decodes rows; without any to decode, verifying needs no pyarrow."""
+        if self._rows is None:
+            from binx.rows.ddl.catalog import Catalog
+            from binx.rows.reading import DecodingCheck
+
+            self._rows = DecodingCheck(self._file, Catalog(), lambda *table: self._checked.get(table, False))
+        return self._rows
 
     def _add_fault(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
         if count:

@@ -15,8 +15,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition, read_backup_position
 from binx.log.selection.moments import Position, format_time, parse_zoned_time
 from binx.recovery.commands import Way, replay_ways
-from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
-from binx.recovery.planning import plan_recovery
+from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
 from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text, time_text

@@ -18,8 +18,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.inputs import open_chain
 from binx.recovery.commands import replay_ways
-from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
-from binx.recovery.planning import plan_recovery
+from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
 from tests.conftest import TESTDATA
 from tests.log import building as b
 

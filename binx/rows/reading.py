@@ -20,6 +20,7 @@ from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.source.wording import listed
 
 if TYPE_CHECKING:
+    from binx.event.payload import PayloadCache
     from binx.rows.batches import ChangeBatch, TableChanges
     from binx.rows.statements import Statement
 
@@ -178,6 +179,8 @@ class DecodingCheck:
         wanted: Callable[[str, str], bool] = every_table,
         options: DecoderOptions | None = None,
     ) -> None:
+        self.payloads: PayloadCache | None = None
+        """The scan's cache of decompressed transactions; None without a cache."""
         self._file = file
         self._catalog = catalog
         self._wanted = wanted
@@ -213,6 +216,7 @@ class DecodingCheck:
         if not any(mask):
             return None
         decoder = Reading(self._catalog, self._wanted, self._options).of(self._file)
+        decoder.payloads = self.payloads
         try:
             for _ in decoder.decode(table, mask):
                 pass

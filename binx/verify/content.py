@@ -12,6 +12,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.event.header import HEADER_SIZE, EventType, parse_header
 from binx.event.parse import parse_event
+from binx.event.payload import PayloadCache
 from binx.event.replication import Incident
 from binx.event.table_map import parse_map_body
 from binx.kernels.rows.layouts import unknown_column
@@ -44,6 +45,8 @@ _FAULTS = {
 
 _ZERO_POSITIONS_SINCE = (11, 4, 0)
 _ENDS = (EventType.ROTATE, EventType.STOP)
+_PAYLOADS_BYTES = 64 << 20
+"""Bytes of decompressed transactions that are kept until their rows are decoded."""
 _CHECKED_VALUES = frozenset(
     {
         ColumnType.JSON,
@@ -140,7 +143,10 @@ class ContentCheck:
         wanted = bytearray(self._checked.get(name, False) for name in names)
         mask = table.mask()
         table.keep_tables(mask, wanted)
-        for index, error in self._decoding().undecodable(table, mask).items():
+        errors = self._decoding().undecodable(table, mask)
+        if self._scan.payloads is not None:
+            self._scan.payloads.clear()
+        for index, error in errors.items():
             start = error.offset if error.offset is not None else table.value("start", index)
             message = f"rows cannot be decoded: {error.message}"
             self.problems.append(self._problem(ProblemKind.STRUCTURE, message, start, gtid=table.gtid(index)))
@@ -152,6 +158,7 @@ class ContentCheck:
             from binx.rows.reading import DecodingCheck
 
             self._rows = DecodingCheck(self._file, Catalog(), lambda *table: self._checked.get(table, False))
+            self._rows.payloads = self._scan.payloads = PayloadCache(_PAYLOADS_BYTES)
         return self._rows
 
     def _add_fault(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:

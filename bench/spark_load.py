@@ -53,7 +53,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure, or (with ``--one``) be one measurement; returns the exit status."""
+    """Measure, or (with ``--one``) be one measurement; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.spark_load", description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000, help="row images (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=1, help="how often (default: %(default)s)")

@@ -58,7 +58,7 @@ def install_wheel() -> tuple[Path, str]:
     root = make_root("wheel", "python3-venv")
     shutil.copytree(PROJECT / "dist" / "wheels", root / "wheels", dirs_exist_ok=True)
     run(root, "python3", "-m", "venv", "--clear", "/opt/binx")
-    run(root, "/opt/binx/bin/pip", "install", "--no-index", "--find-links", "/wheels", "binx")
+    run(root, "/opt/binx/bin/pip", "install", "--no-index", "--find-links", "/wheels", "binx-binlog")
     return root, "/opt/binx/bin/binx"
 
 

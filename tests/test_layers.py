@@ -223,7 +223,7 @@ def attributes_of(path: Path, name: str) -> Iterator[str]:
 def test_one_room_opens_connections_and_no_other() -> None:
     """All else opens none but to the stores that a command line names."""
     found = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if any(connecting(path))}
-    assert {str(path) for path in found} == {"pull/packets.py", "pull/server.py"}
+    assert {str(path) for path in found} == {"pull/guarded.py", "pull/packets.py", "pull/server.py"}
 
 
 def test_every_layer_has_tests_of_its_own_name() -> None:

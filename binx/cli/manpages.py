@@ -1,6 +1,7 @@
 """Generate the manual pages in man(7) macros: ``python -m binx.cli.manpages man docs``.
 
-They are generated from the commands, and from ``docs/commands``.
+Pages of commands come from the commands' options and examples and from ``man/text``; pages of formats
+(section 5) come from the pages in ``docs`` that describe them.
 """
 
 from __future__ import annotations
@@ -9,26 +10,44 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import dedent
 
 import click
 
 from binx.cli.application import DESCRIPTION, ENTRIES, EXAMPLES, PROGRAM, application, load_command
 from binx.cli.command import Command, Example
+from binx.cli.commands.completion import completion_script
 from binx.version import __version__
 
 _SECTION = 1
 _COMMON = "binx.md"
+_FORMATS_SECTION = 5
+_FORMATS = {
+    "binx-parquet": ("dataset.md", "the Parquet data set that binx to-parquet writes"),
+    "binx-index-file": ("index-file.md", "the file that binx index writes next to a log"),
+}
+"""Pages of formats: the page in ``docs`` that each is made of, and its summary."""
 _ESCAPES = str.maketrans(
     {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti", '"': r"\(dq"}
 )
 _CODE = re.compile(r"`([^`]+)`")
 _REFERENCE = re.compile(r"\b([a-z][a-z-]*)\((\d)\)")
 _DEFINITION = re.compile(r"- `([^`]+)`: (.+)")
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_BLOCK = re.compile(r"^```\w*\n(?P<code>.*?)\n```$|(?P<text>.+?)(?:\n\n|\n*\Z)", re.DOTALL | re.MULTILINE)
+_ITEM = re.compile(r"^(?:[-*]|\d+\.) ", re.MULTILINE)
+_HEADING = re.compile(r"(#+) (.+)")
+_INDENT = "    "
 
 
-def pages(docs: Path) -> dict[str, str]:
-    """Return all pages by file name, with paragraphs from the documentation folder."""
-    texts = docs / "commands"
+def pages(texts: Path, docs: Path) -> dict[str, str]:
+    """Return all pages by file name.
+
+    Args:
+        texts: folder with the commands' own text, a Markdown file each.
+        docs: folder with the documentation.
+    """
     _, files, *common = (texts / _COMMON).read_text("utf-8").strip().split("\n## ")
     about_files = files.partition("\n\n")[2]
     texts_by_name = {f"{PROGRAM}.{_SECTION}": _main_page(about_files, common)}
@@ -37,27 +56,38 @@ def pages(docs: Path) -> dict[str, str]:
             command = load_command(entry.name)
             ctx = click.Context(command, info_name=command.name, parent=parent)
             page = texts / f"{entry.name}.md"
-            details = page.read_text("utf-8").strip().split("\n\n")[1:] if page.exists() else []
+            details = page.read_text("utf-8").partition("\n")[2] if page.exists() else ""
             if any(parameter.name in ("files", "left") for parameter in command.params):
-                details.append(about_files)
+                details += f"\n## Files\n\n{about_files}"
             text = _command_page(command, ctx, entry.summary, details, common)
             texts_by_name[f"{PROGRAM}-{entry.name}.{_SECTION}"] = text
+    for name, (source, summary) in _FORMATS.items():
+        lines = [*_head(name, summary, _FORMATS_SECTION), ".SH DESCRIPTION"]
+        lines += _blocks((docs / source).read_text("utf-8").partition("\n")[2], ".SH")
+        lines += [".SH SEE ALSO", rf"\fB{PROGRAM}\fR({_SECTION})"]
+        texts_by_name[f"{name}.{_FORMATS_SECTION}"] = "\n".join(lines) + "\n"
     return texts_by_name
 
 
+def write_completions(folder: Path) -> None:
+    """Write the completion scripts of the shells, under the names that these look for."""
+    folder.mkdir(exist_ok=True)
+    for shell, name in (("bash", PROGRAM), ("zsh", f"_{PROGRAM}"), ("fish", f"{PROGRAM}.fish")):
+        (folder / name).write_text(completion_script(application, PROGRAM, shell), "utf-8")
+
+
 def write_pages(folder: Path, docs: Path) -> None:
-    """Write all pages into a folder, and remove those of removed commands."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write all pages into ``man``, from its folder ``text``, and remove those of removed commands."""
     for old in folder.glob(f"{PROGRAM}*.[0-9]"):
         old.unlink()
-    for name, text in pages(docs).items():
+    for name, text in pages(folder / "text", docs).items():
         (folder / name).write_text(text, "utf-8")
 
 
 def _main_page(about_files: str, common: Sequence[str]) -> str:
     lines = _head(PROGRAM, "read MySQL and MariaDB binary logs without a server")
     lines += [".SH SYNOPSIS", rf".B {PROGRAM}", r".I COMMAND", r"[\fIOPTIONS\fR] \fIFILE\fR..."]
-    lines += [".SH DESCRIPTION", _text(DESCRIPTION), ".PP", _text(about_files)]
+    lines += [".SH DESCRIPTION", _text(DESCRIPTION), *_blocks(about_files, ".SS")]
     lines.append(".SH COMMANDS")
     for entry in ENTRIES:
         lines += [".TP", rf"\fB{_escaped(f'{PROGRAM}-{entry.name}')}\fR({_SECTION})"]
@@ -70,7 +100,7 @@ def _main_page(about_files: str, common: Sequence[str]) -> str:
 
 
 def _command_page(
-    command: Command, ctx: click.Context, summary: str, details: Sequence[str], common: Sequence[str]
+    command: Command, ctx: click.Context, summary: str, details: str, common: Sequence[str]
 ) -> str:
     lines = _head(f"{PROGRAM}-{command.name}", summary)
     lines += [".SH SYNOPSIS", rf".B {PROGRAM} {_escaped(command.name or '')}", r"[\fIOPTIONS\fR]"]
@@ -79,8 +109,7 @@ def _command_page(
             more = "..." if parameter.nargs < 0 else ""
             lines.append(rf"\fI{_escaped(parameter.human_readable_name.removesuffix('...'))}\fR{more}")
     lines += [".SH DESCRIPTION", _text(command.help or "")]
-    for paragraph in details:
-        lines += [".PP", _text(paragraph)]
+    lines += _blocks(details, ".SS")
     lines.append(".SH OPTIONS")
     for title, parameters in command.sections(ctx).items():
         lines.append(rf".SS {_escaped(title)}")
@@ -91,10 +120,11 @@ def _command_page(
     return _finished(lines, common, command.examples, [PROGRAM])
 
 
-def _head(name: str, summary: str) -> list[str]:
+def _head(name: str, summary: str, section: int = _SECTION) -> list[str]:
+    kind = "User Commands" if section == _SECTION else "File Formats"
     return [
         r".\" Made by python -m binx.cli.manpages; changes belong there.",
-        rf'.TH {_escaped(name.upper())} {_SECTION} "" "binx {__version__}" "User Commands"',
+        rf'.TH {_escaped(name.upper())} {section} "" "binx {__version__}" "{kind}"',
         ".SH NAME",
         rf"{_escaped(name)} \- {_escaped(summary)}",
     ]
@@ -113,12 +143,44 @@ def _finished(
     for example in examples:
         if example.purpose:
             lines += [".PP", _text(f"{example.purpose[0].upper()}{example.purpose[1:]}:")]
-        lines += [".PP", ".RS 4", ".nf", ".ft CR"]
-        lines += [_guarded(_escaped(line)) for line in example.line.split("\n")]
-        lines += [".ft R", ".fi", ".RE"]
+        lines += _code(example.line)
     others = [rf"\fB{_escaped(name)}\fR({_SECTION})" for name in references]
     lines += [".SH SEE ALSO", ", ".join([*others, r"\fBmysqlbinlog\fR(1)"])]
     return "\n".join(lines) + "\n"
+
+
+def _blocks(markdown: str, heading: str) -> Iterator[str]:
+    """Format Markdown: headings (with the macro given), paragraphs, lists, tables and code."""
+    for block in _BLOCK.finditer(_COMMENT.sub("", markdown).strip("\n")):
+        text = block["text"]
+        if text is None:
+            yield from _code(block["code"])
+        elif title := _HEADING.match(text):
+            is_part = len(title[1]) > 2
+            name = title[2] if is_part or heading == ".SS" else title[2].upper()
+            yield f"{'.SS' if is_part else heading} {_escaped(name)}"
+        elif text.startswith("|"):
+            yield from _table(text)
+        elif text.startswith(_INDENT):
+            yield from _code(dedent(text))
+        elif _ITEM.match(text):
+            for item in _ITEM.split(text)[1:]:
+                yield from (".IP \\(bu 2", _text(item))
+        else:
+            yield from (".PP", _text(text))
+
+
+def _table(text: str) -> Iterator[str]:
+    """Format a table as definitions: the first cell of a row is the term."""
+    for row in text.splitlines()[2:]:
+        first, *others = (cell.strip() for cell in row.strip("|").split(" | "))
+        yield from (".TP", rf"\fB{_text(first.replace('`', ''))}\fR", _text("; ".join(filter(None, others))))
+
+
+def _code(text: str) -> Iterator[str]:
+    yield from (".PP", ".RS 4", ".nf", ".ft CR")
+    yield from (_guarded(_escaped(line)) for line in text.split("\n"))
+    yield from (".ft R", ".fi", ".RE")
 
 
 def _option_names(names: str) -> str:
@@ -131,8 +193,9 @@ def _option_names(names: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Format a paragraph: commands in backquotes and references to other pages are bold."""
-    return _guarded("".join(_marked(" ".join(text.split()))))
+    """Format a paragraph: code, what is bold and references to other pages are bold; links are their text."""
+    plain = _LINK.sub(r"\1", " ".join(text.split())).replace("**", "`")
+    return _guarded("".join(_marked(plain)))
 
 
 def _marked(text: str) -> Iterator[str]:
@@ -155,4 +218,6 @@ def _guarded(line: str) -> str:
 
 
 if __name__ == "__main__":
-    write_pages(*map(Path, sys.argv[1:]))
+    man, documentation = map(Path, sys.argv[1:])
+    write_pages(man, documentation)
+    write_completions(man / "completions")

@@ -25,6 +25,7 @@ _OPTIONS = ("host", "port", "socket", "user", "password", "ssl-mode", "ssl-ca", 
 _GROUP = re.compile(r"\[\s*([^\]]*?)\s*\]")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "s": " ", "\\": "\\", '"': '"', "'": "'"}
 _DEEPEST = 10
+_PUBLIC_KEY = b"-----BEGIN PUBLIC KEY-----"
 
 
 class TlsMode(Enum):
@@ -69,7 +70,11 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A server and an account; a Unix socket, if set, is used instead of host and port."""
+    """A server and an account; a Unix socket, if set, is used instead of host and port.
+
+    Attributes:
+        public_key: the server's RSA key as PEM, for passwords on connections without TLS.
+    """
 
     host: str = "localhost"
     port: int = PORT
@@ -77,6 +82,7 @@ class Login:
     user: str = ""
     password: str = field(default="", repr=False)
     tls: Tls = Tls()
+    public_key: bytes | None = None
 
     @property
     def server(self) -> str:
@@ -102,6 +108,22 @@ def parse_url(url: str) -> dict[str, str | int]:
         for name, value in fields.items()
         if value is not None
     }
+
+
+def read_public_key(path: str) -> bytes:
+    """Read a server's public key.
+
+    Raises:
+        SourceError: the file cannot be read.
+        UsageError: it is no public key in PEM.
+    """
+    try:
+        key = Path(path).read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
+    if not key.startswith(_PUBLIC_KEY):
+        raise UsageError(f"expected a file that begins with {_PUBLIC_KEY.decode()}, found another in {path}")
+    return key
 
 
 def read_defaults(path: str | None) -> dict[str, str]:

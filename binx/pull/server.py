@@ -1,6 +1,6 @@
 """A connection to a server: its properties, its logs, and requests for dumps.
 
-PyMySQL connects, encrypts and logs in; only this file depends on it and on its internals.
+PyMySQL connects, encrypts and logs in; only this file and ``guarded.py`` depend on it and on its internals.
 
 Sources: MySQL's sql/rpl_source.cc (``com_binlog_dump``, ``com_binlog_dump_gtid``, ``register_replica``),
 sql/rpl_replica.cc (``get_master_version_and_clock``), MariaDB's sql/sql_repl.cc and sql/slave.cc.
@@ -11,10 +11,9 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from binx.errors import AbsentError, BinxError, ConnectionLostError, ServerError, UnsupportedError, UsageError
@@ -24,6 +23,10 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.pull.login import Login, Tls, TlsMode
 from binx.source.names import number_of
+from binx.version import install_command
+
+if TYPE_CHECKING:
+    from binx.pull.guarded import GuardedConnection
 
 _COM_BINLOG_DUMP = 0x12
 _COM_REGISTER_SLAVE = 0x15
@@ -38,6 +41,7 @@ _ALL_OF_MARIADB = 4
 
 _CONNECT_SECONDS = 10
 _ANSWER_SECONDS = 15
+_LONGEST_NUMBER = 20
 _SYNTAX_ERROR = 1064
 _NOT_PRIVILEGED = 1227
 _CLIENT_ERRORS = 2
@@ -91,11 +95,13 @@ class Server:
 
     def __init__(self, login: Login) -> None:
         self.name = login.server
-        self._pymysql = _package()
         tls = login.tls
+        connection = _guarded_connection()
         plain = tls.mode is TlsMode.DISABLE or (login.socket is not None and tls.mode is TlsMode.PREFERRED)
         with self._errors():
-            self._connection: Any = self._pymysql.connections.Connection(
+            self._connection: Any = connection(
+                is_proved=login.socket is not None or tls.mode.verifies,
+                public_key=login.public_key,
                 user=login.user or None,
                 password=login.password.encode(),
                 host=login.host,
@@ -139,18 +145,20 @@ class Server:
 
     def logs(self) -> list[tuple[str, int]]:
         """Names and sizes of its logs, oldest first."""
-        return [(str(row["Log_name"]), int(row["File_size"])) for row in self._rows("SHOW BINARY LOGS")]
+        rows = self._rows("SHOW BINARY LOGS", ("Log_name", "File_size"))
+        return [(row["Log_name"], self._number(row["File_size"], "the size of a log")) for row in rows]
 
     def end(self) -> LogPosition:
         """The current end of the newest log."""
+        columns = ("File", "Position")
         try:
-            rows = self._rows("SHOW BINARY LOG STATUS")
+            row = self._row("SHOW BINARY LOG STATUS", columns)
         except ServerError as error:
             # Before MySQL 8.2, and with MariaDB.
             if error.number != _SYNTAX_ERROR:
                 raise
-            rows = self._rows("SHOW MASTER STATUS")
-        return LogPosition.of(str(rows[0]["File"]), int(rows[0]["Position"]))
+            row = self._row("SHOW MASTER STATUS", columns)
+        return LogPosition.of(row["File"], self._number(row["Position"], "a position"))
 
     def register(self, server_id: int, heartbeat: float, *, semi_sync: bool) -> None:
         """Register as a replica, so that the server lists it and sends it events unchanged.
@@ -171,11 +179,11 @@ class Server:
             settings["rpl_semi_sync_slave"] = 1
             if not self.is_mariadb:
                 settings["rpl_semi_sync_replica"] = 1
-        self._rows("SET " + ", ".join(f"@{name} = {value}" for name, value in settings.items()))
+        self._execute("SET " + ", ".join(f"@{name} = {value}" for name, value in settings.items()))
         if not self.is_mariadb:
             # A server ends a dump that an earlier connection of the same replica still runs.
             name = str(uuid5(NAMESPACE_OID, f"binx pull {server_id}"))
-            self._rows("SET @replica_uuid = %s, @slave_uuid = %s", (name, name))
+            self._execute("SET @replica_uuid = %s, @slave_uuid = %s", (name, name))
         nameless = b"\0"
         body = struct.pack("<I", server_id) + b"\4binx" + nameless + nameless + struct.pack("<HII", 0, 0, 0)
         self._command(_COM_REGISTER_SLAVE, body)
@@ -191,7 +199,7 @@ class Server:
     def dump_after(self, gtids: GtidSet, server_id: int) -> None:
         """Request a dump from the log with the first transaction that a set lacks; others may be left out."""
         if self.is_mariadb:
-            self._rows("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
+            self._execute("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
             self.dump("", MAGIC_SIZE, server_id)
             return
         encoded = encode_previous_gtids(gtids)
@@ -200,7 +208,8 @@ class Server:
 
     def require_semi_sync(self) -> None:
         """Raise UnsupportedError if semi-synchronous replication is not enabled on the server."""
-        rows = self._rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
+        statement = "SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'"
+        rows = self._rows(statement, ("Variable_name", "Value"))
         if any(row["Variable_name"] in _SEMI_SYNC_STATES and row["Value"] in ("ON", "1") for row in rows):
             return
         statement = "SET GLOBAL rpl_semi_sync_master_enabled = ON"
@@ -215,35 +224,82 @@ class Server:
         )
 
     def _read_facts(self) -> ServerFacts:
-        (first,) = self._rows(
+        first = self._row(
             "SELECT @@version AS version, @@server_id AS id, @@log_bin AS log_bin,"
-            " @@global.binlog_checksum AS checksum"
+            " @@global.binlog_checksum AS checksum",
+            ("version", "id", "log_bin", "checksum"),
         )
-        if not int(first["log_bin"]):
+        if not self._number(first["log_bin"], "log_bin"):
             raise UnsupportedError("the server writes no binary log (log_bin is OFF)", path=self.name)
-        version = str(first["version"])
+        version = first["version"]
         flavour = Flavour.MARIADB if "mariadb" in version.lower() else Flavour.MYSQL
         uuid = ""
         if flavour is Flavour.MYSQL:
-            uuid = str(self._rows("SELECT @@server_uuid AS uuid")[0]["uuid"])
-        checksums = str(first["checksum"]).upper() not in ("NONE", "0")
-        return ServerFacts(flavour, version, int(first["id"]), uuid, checksums)
+            uuid = self._row("SELECT @@server_uuid AS uuid", ("uuid",))["uuid"]
+        checksums = first["checksum"].upper() not in ("NONE", "0")
+        return ServerFacts(flavour, version, self._number(first["id"], "a server id"), uuid, checksums)
 
-    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[dict[str, Any]]:
-        with self._errors(), self._connection.cursor(self._pymysql.cursors.DictCursor) as cursor:
+    def _row(self, statement: str, columns: Sequence[str]) -> dict[str, str]:
+        """Return the one row of an answer; see :meth:`_rows`."""
+        rows = self._rows(statement, columns)
+        if len(rows) != 1:
+            raise self._odd(statement, f"one row, found {len(rows)}")
+        return rows[0]
+
+    def _rows(self, statement: str, columns: Sequence[str]) -> list[dict[str, str]]:
+        """Return an answer's rows, each with some of its columns, as text.
+
+        Raises:
+            ServerError: a column is missing, or NULL.
+        """
+        names, rows = self._execute(statement)
+        for column in columns:
+            if column not in names:
+                raise self._odd(statement, f"a column {column}, found {', '.join(names) or 'none'}")
+        indexes = [names.index(column) for column in columns]
+        found = []
+        for row in rows:
+            values = [row[index] for index in indexes]
+            if None in values:
+                raise self._odd(statement, f"a value of {columns[values.index(None)]}, found NULL")
+            found.append({column: str(value) for column, value in zip(columns, values, strict=True)})
+        return found
+
+    def _execute(
+        self, statement: str, values: tuple[object, ...] = ()
+    ) -> tuple[list[str], list[tuple[object, ...]]]:
+        """Run a statement; return the names of the answer's columns, and its rows."""
+        with self._errors(), self._connection.cursor() as cursor:
+            self._connection.begin_answer()
             cursor.execute(statement, values or None)
-            return list(cursor.fetchall() or ())
+            return [column[0] for column in cursor.description or ()], list(cursor.fetchall() or ())
+
+    def _number(self, text: str, what: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER):
+            raise ServerError(f"expected {what} as a number, found {text[:40]!r}", server=self.name)
+        return int(text)
+
+    def _odd(self, statement: str, difference: str) -> ServerError:
+        query = statement.partition(" AS ")[0][:40]
+        return ServerError(
+            f"expected of {query!r} what a MySQL or MariaDB server answers: {difference}; is it one, and"
+            " nothing in between?",
+            server=self.name,
+        )
 
     def _command(self, number: int, body: bytes) -> None:
         with self._errors():
+            self._connection.begin_answer()
             self._connection._execute_command(number, body)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Convert PyMySQL's errors."""
+        from pymysql.err import MySQLError
+
         try:
             yield
-        except self._pymysql.err.MySQLError as error:
+        except MySQLError as error:
             number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
             text = str(error.args[1]) if len(error.args) > 1 else str(error)
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
@@ -252,9 +308,13 @@ class Server:
         except RuntimeError as error:
             # A package required by an authentication method is missing.
             raise BinxError(str(error)) from error
-        except (OSError, IndexError, ValueError) as error:
-            # PyMySQL lets some errors through, and misinterprets truncated responses.
-            raise server_error(0, str(error), self.name) from error
+        except BinxError:
+            raise
+        except Exception as error:
+            # PyMySQL does not check the packets that it takes apart: of one that is cut or is no server's,
+            # any of Python's errors comes.
+            text = str(error) if isinstance(error, OSError) else f"the answer is no MySQL server's ({error})"
+            raise server_error(0, text, self.name) from error
 
 
 def server_error(number: int, text: str, server: str) -> ServerError:
@@ -272,16 +332,14 @@ def server_error(number: int, text: str, server: str) -> ServerError:
     return ServerError(message, server=server, number=number)
 
 
-def _package() -> ModuleType:
+def _guarded_connection() -> type[GuardedConnection]:
     try:
-        import pymysql
-        import pymysql.cursors
+        from binx.pull.guarded import GuardedConnection
     except ImportError as error:
         raise BinxError(
-            "binx pull needs the package PyMySQL; install it: pip install 'binx[pull]'"
+            f"binx pull needs the package PyMySQL; install it: {install_command('pull')}"
         ) from error
-    package: ModuleType = pymysql
-    return package
+    return GuardedConnection
 
 
 def _context(tls: Tls) -> ssl.SSLContext:

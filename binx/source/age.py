@@ -18,6 +18,7 @@ from binx.errors import DamagedError, EncryptedError, SourceError, UsageError
 from binx.source.base import Source, SourceReader
 from binx.source.names import own_name, unencrypted_name
 from binx.source.plain import UnpackedFile
+from binx.version import install_command
 
 IDENTITY_VARIABLE = "BINX_IDENTITY"
 """Environment variable: files of age identities, separated as in PATH."""
@@ -41,7 +42,7 @@ def pyrage() -> Any:
     try:
         import pyrage as package
     except ImportError:
-        raise EncryptedError("age files need the package pyrage: pip install 'binx[encryption]'") from None
+        raise EncryptedError(f"age files need the package pyrage: {install_command('encryption')}") from None
     return package
 
 

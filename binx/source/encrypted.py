@@ -17,6 +17,7 @@ from binx.errors import EncryptedError, TruncatedError
 from binx.source.base import ChunkedSource, Source
 from binx.source.keyring import KEY_BYTES, Keys
 from binx.source.magic import ENCRYPTED_MAGIC, MAGIC
+from binx.version import install_command
 
 HEADER_SIZE = 512
 """Size of the header before the encrypted log."""
@@ -141,7 +142,7 @@ def _decrypted(key: bytes, header: EncryptionHeader) -> bytes:
     except ImportError:
         raise EncryptedError(
             "encrypted logs need the package cryptography, which is not installed:"
-            " pip install 'binx[encryption]'"
+            f" {install_command('encryption')}"
         ) from None
     decryptor = Cipher(AES(key), modes.CBC(header.iv)).decryptor()
     return decryptor.update(header.password) + decryptor.finalize()

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError
+from binx.version import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +26,6 @@ def register(spark: SparkSession) -> None:
     except ImportError as error:
         raise BinxError(
             f"this pyspark does not support Python data sources as binx uses them ({error}); version"
-            f" 4.1 or later is needed: `{sys.executable} -m pip install 'binx[spark]'`"
+            f" 4.1 or later is needed: `{sys.executable} -m {install_command('spark')}`"
         ) from error
     register_source(spark)

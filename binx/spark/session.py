@@ -16,7 +16,7 @@ from binx.dataset.options import usable_processors
 from binx.errors import BinxError
 from binx.spark.java import java_there
 from binx.storage.store import open_store
-from binx.version import __version__
+from binx.version import __version__, install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ SCRIPT = Path(__file__).with_name("load.py")
 def check_pyspark() -> None:
     """Check that pyspark is installed."""
     if find_spec("pyspark") is None:
-        raise BinxError(f"pyspark is not installed: `{sys.executable} -m pip install 'binx[spark]'`")
+        raise BinxError(f"pyspark is not installed: `{sys.executable} -m {install_command('spark')}`")
 
 
 def default_memory() -> str:

@@ -180,11 +180,17 @@ def test_help_of_a_command_ends_with_examples(entry: object) -> None:
 
 
 DOCS = PROJECT / "docs"
-NAMES = ["binx.1", *(f"binx-{entry.name}.1" for entry in ENTRIES)]
+MAN = PROJECT / "man"
+NAMES = [
+    "binx.1",
+    *(f"binx-{entry.name}.1" for entry in ENTRIES),
+    "binx-parquet.5",
+    "binx-index-file.5",
+]
 
 
 def test_there_is_a_page_for_every_command() -> None:
-    assert sorted(pages(DOCS)) == sorted(NAMES)
+    assert sorted(pages(MAN / "text", DOCS)) == sorted(NAMES)
 
 
 def groff(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -200,8 +206,21 @@ def groff(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def manuals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("man")
+    shutil.copytree(MAN / "text", folder / "text")
     write_pages(folder, DOCS)
     return folder
+
+
+def test_the_pages_here_are_those_that_the_commands_give(manuals: Path) -> None:
+    """`make man` writes them again."""
+    committed = {path.name: path.read_text("utf-8") for path in MAN.glob("*.[15]")}
+    assert {path.name: path.read_text("utf-8") for path in manuals.glob("*.[15]")} == committed
+
+
+@pytest.mark.parametrize(("shell", "name"), [("bash", "binx"), ("zsh", "_binx"), ("fish", "binx.fish")])
+def test_the_completion_scripts_here_are_those_that_the_command_prints(shell: str, name: str) -> None:
+    """`make man` writes them again; a wheel installs them."""
+    assert binx("completion", shell).out == (MAN / "completions" / name).read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -225,8 +244,9 @@ def test_pages_of_commands_that_are_gone_are_removed(tmp_path: Path) -> None:
     (tmp_path / "binx-gone.1").touch()
     (tmp_path / "binx-gone.5").touch()
     (tmp_path / "other.1").touch()
+    shutil.copytree(MAN / "text", tmp_path / "text")
     write_pages(tmp_path, DOCS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES, "other.1"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES, "other.1", "text"])
 
 
 @pytest.mark.parametrize(
@@ -238,7 +258,7 @@ def test_pages_of_commands_that_are_gone_are_removed(tmp_path: Path) -> None:
     ],
 )
 def test_a_page_lists_all_names_that_there_are(command: str, names: Sequence[str]) -> None:
-    text = (DOCS / "commands" / f"{command}.md").read_text("utf-8")
+    text = (MAN / "text" / f"{command}.md").read_text("utf-8")
     assert [name for name in names if name not in text] == []
 
 

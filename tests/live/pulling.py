@@ -45,7 +45,7 @@ def pull(to: Path, address: Path, *options: str) -> subprocess.CompletedProcess[
 
 
 def measured(words: Sequence[str]) -> tuple[int, int]:
-    """The exit status of a command, and the most memory that it had, in MiB."""
+    """The exit code of a command, and the most memory that it had, in MiB."""
     # A process of its own starts it, as Linux counts what the parent had.
     code = (
         "import os, sys; pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ);"
@@ -188,7 +188,7 @@ class Follower:
 
     @property
     def ended(self) -> int | None:
-        """Its exit status if it has ended."""
+        """Its exit code if it has ended."""
         assert self._process is not None
         return self._process.poll()
 

@@ -195,7 +195,7 @@ class TestMessages:
         data = encrypted(b"x", recipient_of(key))
         identities = given_identities([str(key)])
         monkeypatch.setitem(sys.modules, "pyrage", None)
-        with pytest.raises(EncryptedError, match=r"pip install 'binx\[encryption\]'"):
+        with pytest.raises(EncryptedError, match=r"pip install 'binx-binlog\[encryption\]'"):
             AgeFile(Bytes(data), identities)
 
 

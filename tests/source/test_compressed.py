@@ -447,7 +447,7 @@ def test_a_header_of_a_later_version_is_told(tmp_path: Path) -> None:
 
 def test_without_the_package_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers", None)
-    with pytest.raises(EncryptedError, match=r"pip install 'binx\[encryption\]'"):
+    with pytest.raises(EncryptedError, match=r"pip install 'binx-binlog\[encryption\]'"):
         open_source(str(ENCRYPTED_LOG), keys())
 
 

@@ -60,7 +60,7 @@ def test_an_old_java_is_refused(
 
 def test_no_pyspark_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "find_spec", lambda _: None)
-    with pytest.raises(BinxError, match=r"-m pip install 'binx\[spark\]'"):
+    with pytest.raises(BinxError, match=r"-m pip install 'binx-binlog\[spark\]'"):
         session.check_pyspark()
 
 

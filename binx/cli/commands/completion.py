@@ -22,10 +22,14 @@ EXAMPLES = (
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str, quiet: bool) -> ExitCode:
     """Print a script that completes commands, options and files in bash, zsh or fish."""
-    kind = get_completion_class(shell)
     root = ctx.find_root()
-    name = root.info_name or ""
-    assert kind is not None
     with text_output() as output:
-        output.write(kind(root.command, {}, name, f"_{name}_COMPLETE".upper()).source().rstrip("\n") + "\n")
+        output.write(completion_script(root.command, root.info_name or "", shell))
     return ExitCode.DONE
+
+
+def completion_script(program: click.Command, name: str, shell: str) -> str:
+    """Return the script by which a shell completes a program's command lines."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    return kind(program, {}, name, f"_{name}_COMPLETE".upper()).source().rstrip("\n") + "\n"

@@ -21,7 +21,7 @@ from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.selection import wanted_gtids
 from binx.pull.follow import Pull, PullRequest
-from binx.pull.login import PORT, Login, Tls, TlsMode, parse_url, read_defaults
+from binx.pull.login import PORT, Login, Tls, TlsMode, parse_url, read_defaults, read_public_key
 from binx.pull.state import read_status
 from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, safe_text
@@ -104,6 +104,13 @@ def _start_gtids(text: str) -> GtidSet | str:
 @option("--tls-cert FILE", type=PATH, section=SERVER, help="Client certificate.")
 @option("--tls-key FILE", type=PATH, section=SERVER, help="Its private key.")
 @option(
+    "--server-public-key FILE",
+    "public_key",
+    type=PATH,
+    section=SERVER,
+    help="The server's RSA key (public_key.pem), to send the password without TLS.",
+)
+@option(
     "--status DIR", type=PATH, section=ASK, help="Report how far the pull into DIR is; connects to nothing."
 )
 @as_json_option("With --status: print one JSON object.")
@@ -180,6 +187,11 @@ def _login(server: str | None, options: dict[str, Any]) -> Login:
     mode = {"disabled": TlsMode.DISABLE.value}.get(mode or "", mode)
     if mode is not None and mode not in [tls_mode.value for tls_mode in TlsMode]:
         raise UsageError(f"expected a mode of TLS, found {mode!r} in the option file")
+    key_file = options["public_key"]
+    if key_file is not None:
+        if mode not in (None, TlsMode.DISABLE.value):
+            raise UsageError("--server-public-key is for connections without TLS; leave out --tls")
+        mode = TlsMode.DISABLE.value
     files = [options[f"tls_{name}"] or defaults.get(f"ssl-{name}") for name in ("ca", "cert", "key")]
     return Login(
         host=str(url_fields.get("host") or defaults.get("host") or "localhost"),
@@ -188,6 +200,7 @@ def _login(server: str | None, options: dict[str, Any]) -> Login:
         user=str(options["user"] or url_fields.get("user") or defaults.get("user") or ""),
         password=password,
         tls=Tls.of(mode, *files),
+        public_key=None if key_file is None else read_public_key(key_file),
     )
 
 

@@ -20,6 +20,7 @@ from binx.errors import BinxError
 from binx.lake.place import Place
 from binx.lake.published.spark_types import spark_types
 from binx.lake.state.state import RangeFile, State
+from binx.version import install_command
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -35,8 +36,8 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
         from deltalake.exceptions import DeltaError
     except ImportError as error:
         raise BinxError(
-            "the load is committed; --format delta needs the Python package deltalake: pip install"
-            " 'binx[delta]', then load again"
+            "the load is committed; --format delta needs the Python package deltalake:"
+            f" {install_command('delta')}, then load again"
         ) from error
     tables: dict[str, Sequence[RangeFile]] = {f"{folder}/current": () for folder in former}
     tables |= {f"{folder}/scd2": () for folder in former}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -49,19 +49,7 @@ def reader_of(kind: Any) -> Reader:
     if isinstance(kind, type) and is_dataclass(kind):
         hints = get_type_hints(kind)
         readers = {field.name: reader_of(hints[field.name]) for field in fields(kind) if field.init}
-        optional = {
-            field.name
-            for field in fields(kind)
-            if field.default is not MISSING or field.default_factory is not MISSING
-        }
-        # What an earlier version did not write has its default.
-        return lambda data: kind(
-            **{
-                name: read(data[name])
-                for name, read in readers.items()
-                if name in data or name not in optional
-            }
-        )
+        return lambda data: kind(**{name: read(data[name]) for name, read in readers.items()})
     if origin in (Union, UnionType):
         inner = reader_of(next(argument for argument in arguments if argument is not type(None)))
         return lambda data: None if data is None else inner(data)

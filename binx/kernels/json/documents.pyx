@@ -30,10 +30,10 @@ from binx.kernels.rows.layouts cimport (
     TYPE_VARCHAR,
 )
 from binx.kernels.output cimport Output, append_byte, bytes_in, empty_output, release
+from binx.kernels.json.doubles cimport append_double
 from binx.kernels.json.temporal cimport append_temporal
 from binx.kernels.json.text cimport (
     append_base64,
-    append_double,
     append_hexadecimal,
     append_quoted,
     append_signed,

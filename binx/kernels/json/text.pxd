@@ -1,16 +1,11 @@
 # cython: language_level=3
 """Format JSON numbers and strings as MySQL does, for the kernels that write text."""
 
-from cpython.mem cimport PyMem_Free
-from libc.math cimport signbit
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.digits cimport NUMBER_MAXIMUM, put_hexadecimal, put_signed, put_unsigned
 from binx.kernels.output cimport Output, append, append_byte, reserve
-
-cdef extern from "Python.h":
-    char *PyOS_double_to_string(double value, char code, int precision, int flags, int *kind) except NULL
 
 cdef enum:
     BASE64_LINE = 57  # bytes in the 76 characters between line feeds (mysys/base64.cc)
@@ -109,72 +104,6 @@ cdef inline int append_quoted(Cursor *cursor, const uint8_t *text, int64_t size,
             i += 1
     append(out, text + plain, size - plain)
     return append_byte(out, c'"')
-
-
-cdef inline int append_zeros(Output *out, int64_t count) except -1 nogil:
-    while count > 0:
-        append_byte(out, c"0")
-        count -= 1
-    return 0
-
-
-cdef inline int append_digits(Output *out, const uint8_t *digits, int count, int point) except -1 nogil:
-    """Format 0.DIGITS times 10^point as ``my_gcvt`` (strings/dtoa.cc) does.
-
-    JSON adds ``.0`` to numbers that look like integers. A number with at most 15 digits
-    before the point, or 14 zeros after it, is written out, and so is a larger one with a
-    fraction; all others have an exponent, without plus sign.
-    """
-    if point < -14 or (point > 15 and count <= point):
-        append_byte(out, digits[0])
-        if count > 1:
-            append_byte(out, c".")
-            append(out, digits + 1, count - 1)
-        append_byte(out, c"e")
-        return append_signed(out, point - 1)
-    if point <= 0:
-        append_text(out, b"0.", 2)
-        append_zeros(out, -point)
-        return append(out, digits, count)
-    if count > point:
-        append(out, digits, point)
-        append_byte(out, c".")
-        return append(out, digits + point, count - point)
-    append(out, digits, count)
-    append_zeros(out, point - count)
-    return append_text(out, b".0", 2)
-
-
-cdef inline int append_double(Output *out, double value) except -1 with gil:
-    """Append the shortest decimal that reads back as the same number, formatted as by the server."""
-    cdef char *text
-    cdef uint8_t digits[40]
-    cdef int count = 0, point = -1, exponent = 0, leading = 0, i = 0
-    if signbit(value):
-        append_byte(out, c"-")
-        value = -value
-    if value == 0:
-        return append_text(out, b"0.0", 3)
-    text = PyOS_double_to_string(value, c"r", 0, 0, NULL)
-    try:
-        while text[i] != 0 and text[i] != c"e":
-            if text[i] == c".":
-                point = count + leading
-            elif count == 0 and text[i] == c"0":
-                leading += 1
-            else:
-                digits[count] = text[i]
-                count += 1
-            i += 1
-        if point < 0:
-            point = count + leading
-        if text[i] == c"e":
-            exponent = int(text[i + 1 :])
-    finally:
-        PyMem_Free(text)
-    while count > 1 and digits[count - 1] == c"0":
-        count -= 1
-    return append_digits(out, digits, count, point - leading + exponent)
 
 
 cdef inline void put_base64(Output *out, const uint8_t *data, int64_t size) noexcept nogil:

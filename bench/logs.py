@@ -10,7 +10,8 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.recipes import RECIPES, Recipe
+from bench.recipe import Recipe
+from bench.recipes import RECIPES
 from testdata.servers import MySQLServer, Server, ServerError
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "binx" / "bench"

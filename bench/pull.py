@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.pull", description=__doc__)
     parser.add_argument("--size", type=int, default=1000, help="MB of the log (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each command (default: %(default)s)")
-    parser.add_argument("--kind", default="oltp", help="what the log holds (default: %(default)s)")
+    parser.add_argument("--kind", default="sysbench", help="what the log holds (default: %(default)s)")
     given = parser.parse_args()
     log = need_log(given.kind, given.size, CACHE).path
     with tempfile.TemporaryDirectory(prefix="bench-pull-") as scratch:

@@ -1,27 +1,19 @@
 """What the measured binary logs hold: SQL that makes a real server write each kind.
 
 Rows are made by the server itself, by procedures and ``INSERT … SELECT``, so that the client sends little.
-Sizes are megabytes of 1,000,000 bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping
 from textwrap import dedent
 
+from bench.recipe import FAST_MARIADB, FAST_MYSQL, MEGABYTE, Recipe, call_procedure, log_size, numbers
+from bench.workloads import WORKLOADS
 from testdata.servers import MariaDBServer, MySQLServer, Server
 
-MEGABYTE = 1_000_000
-LARGEST_BINLOG = 1 << 30
-"""What ``max_binlog_size`` allows at most; a log that outgrows it goes on in another file."""
-
-OLTP_SESSIONS = 4
-OLTP_ACCOUNTS = 10_000
-OLTP_CALL = 500
-OLTP_BYTES = 1_100
-"""What a small transaction takes in MySQL's log, roughly; only the size of each step depends on it."""
+CHARSETS_SESSIONS = 4
+CHARSETS_BYTES = 1_100
 
 BULK_TRANSACTIONS = 36
 BULK_INSERT_BYTES = 87
@@ -31,138 +23,6 @@ BULK_DELETE_BYTES = 85
 
 WIDE_ROWS = 2_000
 WIDE_ROWS_A_TRANSACTION = 200
-
-FAST = ("--innodb-doublewrite=OFF", f"--max-binlog-size={LARGEST_BINLOG}", "--binlog-cache-size=32M")
-FAST_MYSQL = (
-    *FAST,
-    "--innodb-redo-log-capacity=1G",
-    "--innodb-buffer-pool-size=1G",
-    "--innodb-log-writer-threads=OFF",
-    "--performance-schema=OFF",
-)
-FAST_MARIADB = (*FAST, "--innodb-log-file-size=512M", "--innodb-buffer-pool-size=1G")
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How one kind of binary log is made.
-
-    Attributes:
-        kind: its name.
-        title: what is in it, for people.
-        version: raised whenever another log comes of it, so that no log made before is taken for it.
-        server: which server writes it.
-        options: the server's options.
-        tables: statements that make the tables; they stand in the log, so that readers know columns' names.
-        prepare: statements that fill tables and make procedures; they are not logged.
-        record: does the work until the log holds about so many megabytes.
-    """
-
-    kind: str
-    title: str
-    version: int
-    server: type[Server]
-    options: tuple[str, ...]
-    tables: str
-    prepare: str
-    record: Callable[[Server, int], None]
-
-    def make(self, server: Server, size: int) -> None:
-        """Let a running server that has logged nothing yet write the log, and close it.
-
-        Raises:
-            ServerError: a statement failed.
-        """
-        server.sql(f"CREATE DATABASE bench; USE bench;\n{self.tables}")
-        server.script(f"SET SESSION sql_log_bin = 0;\n{self.prepare}", "bench")
-        self.record(server, size)
-        server.flush_logs()
-
-
-def _numbers(digits: int) -> str:
-    """Statements that make a table of the numbers of so many digits."""
-    names = "abcdef"[:digits]
-    sum_of_digits = " + ".join(f"{10**place} * {name}.digit" for place, name in enumerate(names))
-    tables = ", ".join(f"digits {name}" for name in names)
-    return (
-        "CREATE TABLE digits (digit INT PRIMARY KEY) ENGINE=InnoDB;\n"
-        "INSERT INTO digits VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9);\n"
-        "CREATE TABLE numbers (number INT PRIMARY KEY) ENGINE=InnoDB;\n"
-        f"INSERT INTO numbers SELECT {sum_of_digits} FROM {tables};\n"
-    )
-
-
-OLTP_TABLES = dedent("""\
-    CREATE TABLE accounts (id INT PRIMARY KEY, owner VARCHAR(300) NOT NULL, balance DECIMAL(12,2) NOT NULL,
-      changed DATETIME NOT NULL) ENGINE=InnoDB;
-    CREATE TABLE orders (id INT PRIMARY KEY, account INT NOT NULL, amount DECIMAL(10,2) NOT NULL,
-      note VARCHAR(300) NOT NULL) ENGINE=InnoDB;
-    CREATE TABLE stock (product INT PRIMARY KEY, warehouse SMALLINT NOT NULL, pieces INT NOT NULL,
-      changed TIMESTAMP NOT NULL) ENGINE=InnoDB;
-    CREATE TABLE journal (id INT PRIMARY KEY, account INT NOT NULL, at DATETIME(3) NOT NULL,
-      text VARCHAR(80) NULL) ENGINE=InnoDB;
-    """)
-
-OLTP_PREPARE = _numbers(4) + dedent(f"""\
-    INSERT INTO accounts
-      SELECT number, concat('Owner ', number, ', customer since ', 1990 + number % 30, ', ',
-          sha2(number, 256), ', ', number % 97, ' High Street, Springfield; invoices by post, parcels to the',
-          ' neighbours on the left, no advertising, speaks to nobody before ten'),
-        1000.00, '2026-01-01'
-      FROM numbers WHERE number < {OLTP_ACCOUNTS};
-    INSERT INTO stock
-      SELECT number, number % 9, 100000, '2026-01-01' FROM numbers WHERE number < {OLTP_ACCOUNTS};
-    DELIMITER //
-    CREATE PROCEDURE work(first INT, step INT, transactions INT)
-    BEGIN
-      DECLARE number INT DEFAULT first;
-      DECLARE done INT DEFAULT 0;
-      WHILE done < transactions DO
-        START TRANSACTION;
-        INSERT INTO orders VALUES (number, number % {OLTP_ACCOUNTS}, number % 9973 / 7,
-          concat('order ', number, ', please deliver on a weekday before noon and ring twice; the dog is',
-            ' friendly, the garden gate sticks and wants a push; voucher ',
-            left(sha2(number, 256), 20 + number % 40)));
-        IF done % 4 <> 0 THEN
-          UPDATE accounts SET balance = balance - number % 100 / 4, changed = now()
-            WHERE id = number % {OLTP_ACCOUNTS};
-        END IF;
-        IF done % 4 = 1 THEN
-          UPDATE stock SET pieces = pieces - 1, changed = now() WHERE product = number * 31 % {OLTP_ACCOUNTS};
-        END IF;
-        IF done % 8 = 3 THEN
-          INSERT INTO journal VALUES (number, number % {OLTP_ACCOUNTS}, now(3), concat('order ', number));
-        END IF;
-        IF done % 8 = 7 AND done > 20 THEN
-          DELETE FROM orders WHERE id = number - 20 * step;
-        END IF;
-        COMMIT;
-        SET number = number + step;
-        SET done = done + 1;
-      END WHILE;
-    END //
-    DELIMITER ;
-    """)
-
-
-def _record_oltp(server: Server, size: int) -> None:
-    """Have several sessions work side by side; each takes numbers of its own."""
-    next_number = 1
-    with ThreadPoolExecutor(OLTP_SESSIONS) as sessions:
-        while (missing := size * MEGABYTE - _log_size(server)) > 0:
-            calls = max(1, min(40, missing // (OLTP_BYTES * OLTP_CALL * OLTP_SESSIONS)))
-            texts = []
-            for session in range(OLTP_SESSIONS):
-                firsts = (next_number + session + call * OLTP_CALL * OLTP_SESSIONS for call in range(calls))
-                texts.append(
-                    "".join(f"CALL work({first}, {OLTP_SESSIONS}, {OLTP_CALL});\n" for first in firsts)
-                )
-            list(sessions.map(lambda text: server.script(text, "bench"), texts))
-            next_number += calls * OLTP_CALL * OLTP_SESSIONS
-
-
-def _log_size(server: Server) -> int:
-    return server.binlogs()[-1].stat().st_size
 
 
 BULK_TABLES = dedent("""\
@@ -227,7 +87,7 @@ def _wide_prepare() -> str:
         for count, _, value in _WIDE_COLUMNS.values()
         for place in range(1, count + 1)
     ]
-    return _numbers(4) + (
+    return numbers(4) + (
         f"INSERT INTO wide SELECT n, {', '.join(values)}"
         f" FROM (SELECT number AS n FROM numbers WHERE number < {WIDE_ROWS}) AS numbered;\n"
     )
@@ -236,7 +96,7 @@ def _wide_prepare() -> str:
 def _record_wide(server: Server, size: int) -> None:
     """Update slices of the table, a few columns of each row, again and again."""
     turn = 0
-    while _log_size(server) < size * MEGABYTE:
+    while log_size(server) < size * MEGABYTE:
         turn += 1
         text = [
             f"UPDATE wide SET count1 = count1 + 1, total2 = total2 + {turn}, price3 = {turn} % 9999 / 8,"
@@ -278,19 +138,15 @@ CHARSETS_PREPARE = dedent("""\
     DELIMITER ;
     """)
 
+
+def _record_charsets(server: Server, size: int) -> None:
+    call_procedure(server, size, CHARSETS_BYTES, [""] * CHARSETS_SESSIONS)
+
+
 RECIPES: Mapping[str, Recipe] = {
     recipe.kind: recipe
     for recipe in (
-        Recipe(
-            kind="oltp",
-            title="small transactions",
-            version=1,
-            server=MySQLServer,
-            options=FAST_MYSQL,
-            tables=OLTP_TABLES,
-            prepare=OLTP_PREPARE,
-            record=_record_oltp,
-        ),
+        *WORKLOADS,
         Recipe(
             kind="bulk",
             title="few big transactions, 9 mixed columns",
@@ -298,7 +154,7 @@ RECIPES: Mapping[str, Recipe] = {
             server=MySQLServer,
             options=FAST_MYSQL,
             tables=BULK_TABLES,
-            prepare=_numbers(6),
+            prepare=numbers(6),
             record=_record_bulk,
         ),
         Recipe(
@@ -312,26 +168,6 @@ RECIPES: Mapping[str, Recipe] = {
             record=_record_wide,
         ),
         Recipe(
-            kind="zstd",
-            title="the work of bulk, in compressed payloads",
-            version=1,
-            server=MySQLServer,
-            options=(*FAST_MYSQL, "--binlog-transaction-compression=ON"),
-            tables=BULK_TABLES,
-            prepare=_numbers(6),
-            record=_record_bulk,
-        ),
-        Recipe(
-            kind="mariadb",
-            title="small transactions of MariaDB",
-            version=1,
-            server=MariaDBServer,
-            options=FAST_MARIADB,
-            tables=OLTP_TABLES,
-            prepare=OLTP_PREPARE,
-            record=_record_oltp,
-        ),
-        Recipe(
             kind="charsets",
             title="small transactions with text in latin1, cp1251, gbk and sjis",
             version=1,
@@ -339,7 +175,7 @@ RECIPES: Mapping[str, Recipe] = {
             options=FAST_MARIADB,
             tables=CHARSETS_TABLES,
             prepare=CHARSETS_PREPARE,
-            record=_record_oltp,
+            record=_record_charsets,
         ),
     )
 }

@@ -66,10 +66,10 @@ def test_tasks_are_compared_with_tasks_that_there_are_and_come_after_what_they_n
 def test_one_transaction_is_asked_for_as_each_reader_takes_it(installation: Programs) -> None:
     commands = {
         kind: next(task for task in log_tasks(log_of(kind), installation) if task.name == READER_GTID).command
-        for kind in ("oltp", "mariadb")
+        for kind in ("sysbench", "sysbench-mariadb")
     }
-    assert "--include-gtids=0-1-9" in commands["oltp"]
-    assert {"--start-position=0-1-8", "--stop-position=0-1-9"} <= set(commands["mariadb"])
+    assert "--include-gtids=0-1-9" in commands["sysbench"]
+    assert {"--start-position=0-1-8", "--stop-position=0-1-9"} <= set(commands["sysbench-mariadb"])
 
 
 def test_what_binx_does_not_know_is_not_there_and_neither_is_what_needs_it(tmp_path: Path) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.conftest import PROJECT
@@ -19,3 +24,16 @@ def test_one_without_a_bound_is_refused(requirement: str) -> None:
     text = f'[project]\ndependencies = ["{requirement}"]\noptional-dependencies = {extras}\n'
     with pytest.raises(ValueError, match="a lower and an upper bound"):
         list(pins(text))
+
+
+def test_sources_without_compiled_modules_say_so(tmp_path: Path) -> None:
+    """As in the folder of a checkout, which Python prefers to the installed package."""
+    ignored = shutil.ignore_patterns("*.so", "__pycache__")
+    shutil.copytree(PROJECT / "binx", tmp_path / "binx", ignore=ignored)
+    done = subprocess.run(
+        [sys.executable, "-c", "import binx; binx.open('x')"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: expected compiled modules in {tmp_path}/binx/kernels, found binx's")

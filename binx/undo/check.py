@@ -27,11 +27,18 @@ ROWS_BEFORE_KEYS = 5000
 
 _TABLES_AT_ONCE = 100
 _ROW_ALIAS_SINCE = (8, 0, 19)
+_ROLES_SINCE = (8, 0, 0)
 _ALIAS = "undone_row"
 _SHOWN_COLUMNS = 4
 _NOT_SHOWN = frozenset({Kind.JSON, Kind.GEOMETRY, Kind.VECTOR})
 _SHOWN_CHARACTERS = 40
 _NOT_UNDONE = "NOTHING WAS UNDONE"
+_REMOVING = frozenset({"INSERT", "DELETE"})
+"""What undoes changes of rows that foreign keys may have followed, or may be followed itself."""
+
+_SHOWING_KEYS = ("ALTER", "CREATE", "DELETE", "DROP", "INDEX", "INSERT", "REFERENCES", "TRIGGER", "UPDATE")
+"""Privileges of which any on a table shows its foreign keys."""
+
 _WIDE_CHARSETS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 """Those of which MariaDB joins no text with one of another character set."""
 
@@ -45,11 +52,13 @@ class UndoCheck:
         self._operations: dict[tuple[str, str], set[str]] = {}
         self._not_compared: dict[str, dict[str, None]] = {}
         self._known: set[tuple[str, str]] = set()
+        self._has_roles = False
 
     def of(self, table: SqlTable, dialect: SqlDialect, operation: str | None = None) -> TableCheck:
         """Return the check of a table whose rows the script inserts, updates, deletes, or only reads."""
         if operation is not None:
             self._operations.setdefault((table.db, table.table), set()).add(operation.upper())
+        self._has_roles = dialect.flavour is Flavour.MYSQL and dialect.version >= _ROLES_SINCE
         number = self._tables.setdefault(f"{table.db}.{table.table}", len(self._tables) + 1)
         return TableCheck(table, number, dialect, self.on_conflict)
 
@@ -84,8 +93,48 @@ class UndoCheck:
         """Begin the script: its transaction, counters, and checks for triggers and foreign keys."""
         numbers = self._tables.values()
         counts = "".join(f", @undone{number}=0, @left{number}=0" for number in numbers)
-        checks = "".join((*self._triggers(), *self._foreign_keys()))
+        checks = "".join((*self._sight(), *self._triggers(), *self._foreign_keys()))
         return f"SET @@session.autocommit=0, @keys='', @left=0{counts};\n{checks}"
+
+    def _sight(self) -> Iterator[str]:
+        """Check that the account would see triggers and foreign keys, which servers show by privileges.
+
+        A trigger is shown to those with TRIGGER on its table, a foreign key to those with a privilege beyond
+        SELECT on the table that has it, which may be any. Sources: the manuals of both servers on
+        information_schema.TRIGGERS and REFERENTIAL_CONSTRAINTS. What a role grants is listed by MySQL for
+        accounts that may read the database ``mysql``, and by MariaDB for none.
+        """
+        quote = text_literal("'")
+        host = "SUBSTRING_INDEX(CURRENT_USER(), '@', -1)"
+        user = f"LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER())-CHAR_LENGTH({host})-1)"
+        account = f"CONCAT({quote}, {user}, {quote}, '@', {quote}, {host}, {quote})"
+        roles = f", REPLACE(REPLACE(CURRENT_ROLE(), '`', {quote}), ', ', ',')" if self._has_roles else ""
+        yield f"SET @grantees=CONCAT_WS(',', {account}{roles});\n"
+        granted = "FIND_IN_SET(GRANTEE, @grantees)"
+        every = f"EXISTS (SELECT 1 FROM information_schema.USER_PRIVILEGES WHERE {granted} AND PRIVILEGE_TYPE"
+        for part in _parts_of(sorted(self._operations), _TABLES_AT_ONCE):
+            tables = " UNION ALL ".join(f"SELECT {db} AS d, {table} AS t" for db, table in _literals(part))
+            yield (
+                "SET @unseen=(SELECT GROUP_CONCAT(d, '.', t SEPARATOR ' ') FROM"
+                f" ({tables}) AS undone WHERE NOT {every}='TRIGGER')"
+                " AND NOT EXISTS (SELECT 1 FROM information_schema.SCHEMA_PRIVILEGES"
+                f" WHERE {granted} AND PRIVILEGE_TYPE='TRIGGER' AND d LIKE TABLE_SCHEMA)"
+                " AND NOT EXISTS (SELECT 1 FROM information_schema.TABLE_PRIVILEGES"
+                f" WHERE {granted} AND PRIVILEGE_TYPE='TRIGGER' AND TABLE_SCHEMA=d AND TABLE_NAME=t));\n"
+            )
+            yield self._stop("@unseen", "triggers cannot be seen: grant this account itself TRIGGER ON")
+        if any(operations & _REMOVING for operations in self._operations.values()):
+            listed = ", ".join(map(text_literal, _SHOWING_KEYS))
+            yield f"SET @unseen=IF({every} IN ({listed})), NULL, '*.*');\n"
+            yield self._stop(
+                "@unseen", "foreign keys cannot be seen: grant this account itself REFERENCES ON"
+            )
+
+    def _stop(self, found: str, what: str) -> str:
+        """Fail if something was found, or print it and go on where conflicts do not stop the script."""
+        if self.on_conflict is OnConflict.STOP:
+            return _failing(f"{found} IS NOT NULL", f"CONCAT('{_NOT_UNDONE}: {what}: ', LEFT({found}, 100))")
+        return f"SELECT {found} AS `{what}` FROM DUAL WHERE {found} IS NOT NULL;\n"
 
     def _triggers(self) -> Iterator[str]:
         events = sorted(
@@ -98,17 +147,11 @@ class UndoCheck:
                 " FROM information_schema.TRIGGERS"
                 f" WHERE (EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, EVENT_MANIPULATION) IN ({listed}));\n"
             )
-            if self.on_conflict is OnConflict.STOP:
-                message = f"CONCAT('{_NOT_UNDONE}: triggers would fire: ', LEFT(@triggers, 120))"
-                yield _failing("@triggers IS NOT NULL", message)
-            else:
-                yield "SELECT @triggers AS `triggers that fire` FROM DUAL WHERE @triggers IS NOT NULL;\n"
+            yield self._stop("@triggers", "triggers would fire")
 
     def _foreign_keys(self) -> Iterator[str]:
         """Check for foreign keys unknown to the logs that changed other tables, or would do so."""
-        tables = sorted(
-            name for name, operations in self._operations.items() if operations & {"INSERT", "DELETE"}
-        )
+        tables = sorted(name for name, operations in self._operations.items() if operations & _REMOVING)
         known = "".join(
             f" OR (CONSTRAINT_SCHEMA={db} AND TABLE_NAME={table})" for db, table in _literals(self._known)
         )
@@ -121,16 +164,7 @@ class UndoCheck:
                 f" AND (UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME) IN ({listed})"
                 f" AND NOT (FALSE{known}));\n"
             )
-            if self.on_conflict is OnConflict.STOP:
-                what = "foreign keys that the logs do not tell (give --schema)"
-                yield _failing(
-                    "@references IS NOT NULL", f"CONCAT('{_NOT_UNDONE}: {what}: ', LEFT(@references, 100))"
-                )
-            else:
-                yield (
-                    "SELECT @references AS `foreign keys that the logs do not tell` FROM DUAL"
-                    " WHERE @references IS NOT NULL;\n"
-                )
+            yield self._stop("@references", "foreign keys that the logs do not tell (give --schema)")
 
     @staticmethod
     def print_keys() -> str:
@@ -168,7 +202,7 @@ class TableCheck:
     def __init__(self, table: SqlTable, number: int, dialect: SqlDialect, on_conflict: OnConflict) -> None:
         self._table = table
         self._dialect = dialect
-        self._force = on_conflict is OnConflict.FORCE
+        self._force = on_conflict is OnConflict.FORCE and bool(table.key)
         self._undone, self._left = f"@undone{number}", f"@left{number}"
         self.shown = table.key or _shown_without_key(table)
 
@@ -190,8 +224,7 @@ class TableCheck:
             yield from literals
             yield closing.encode()
             lead = ""
-        found = ", @found=NULL" if self._force else ""
-        yield f", {text_literal(f'{lead}; ')})){found};\n".encode()
+        yield f", {text_literal(f'{lead}; ')}));\n".encode()
 
     def around_insert(self, columns: Sequence[int]) -> tuple[bytes, bytes, bytes]:
         """Return the text around the rows of an INSERT that counts them.
@@ -205,10 +238,6 @@ class TableCheck:
         if not columns:
             return head.encode(), f";\nSET {self._undone}={self._undone}+".encode(), b";\n"
         tail = f"\nAS {_ALIAS}\n" if alias else "\n"
-        if self._force:
-            sets = ", ".join(f"{names[index]}={given[index]}" for index in columns)
-            tail += f"ON DUPLICATE KEY UPDATE {sets}"
-            return head.encode(), f"{tail};\nSET {self._undone}={self._undone}+".encode(), b";\n"
         shown = "".join(
             f", {text_literal(f' {self._table.columns[index].source_name}=')}"
             f", {given[index].join(_readable(self._table, index))}"
@@ -218,9 +247,25 @@ class TableCheck:
         key = f"CONCAT(@keys, {text_literal(f'{self._table.db}.{self._table.table}')}{shown}, '; ')"
         first = names[columns[0]]
         same = f"{self._table.name}.{first}"
+        keys = f"(@keys:=IF(LENGTH(@keys)>{KEYS_BYTES}, @keys, {key})) IS NULL"
+        left = f"({self._left}:={self._left}+1) IS NULL"
+        if self._force:
+            # Another row may have the value of another unique key, and is no row to set back.
+            is_same = " AND ".join(
+                f"{self._table.name}.{names[index]}={given[index]}" for index in self._table.key
+            )
+            less = f"({self._undone}:={self._undone}-1) IS NULL"
+            sets = [
+                f"{first}=IF({is_same}, {given[columns[0]]}, IF({left} OR {less} OR {keys}, {same}, {same}))"
+            ]
+            sets += [
+                f"{names[index]}=IF({is_same}, {given[index]}, {self._table.name}.{names[index]})"
+                for index in columns[1:]
+            ]
+            tail += f"ON DUPLICATE KEY UPDATE {', '.join(sets)}"
+            return head.encode(), f"{tail};\nSET {self._undone}={self._undone}+".encode(), b";\n"
         tail += (
-            f"ON DUPLICATE KEY UPDATE {first}=IF(({self._left}:={self._left}+1) IS NULL"
-            f" OR (@keys:=IF(LENGTH(@keys)>{KEYS_BYTES}, @keys, {key})) IS NULL, {same}, {same});\n"
+            f"ON DUPLICATE KEY UPDATE {first}=IF({left} OR {keys}, {same}, {same});\n"
             f"SET {self._undone}={self._undone}+GREATEST(ROW_COUNT(), 0),"
             f" {self._left}={self._left}+(ROW_COUNT()<0)"
         )

@@ -106,9 +106,11 @@ class _BatchUndo(ConditionsSql):
         table, image_of = self._table, _latest_images(group)
         check = self._table_check(_UNDONE_BY[group.operation])
         self._check.compared(table, image_of)
-        done: list[bytes | Part] = [b"ROW_COUNT()>=0" if self._force else b"ROW_COUNT()>0"]
+        done: list[bytes | Part] = [b"ROW_COUNT()>0"]
         if group.before is None:
             yield f"DELETE FROM {table.name} WHERE ".encode()
+            if self._force:
+                done += [*self._exists(b" OR NOT ", self._has_key(image_of))]
         else:
             # A column that is only in the before image kept its value.
             changed = tuple(index for index in group.before.columns if index in group.after.columns)
@@ -121,24 +123,22 @@ class _BatchUndo(ConditionsSql):
             yield from self.updatable(group, image_of)
         elif table.key:
             yield from self.deletable(image_of)
-        if self._force and group.before is not None:
-            yield f" AND (@found:={table.names[table.key[0]]}) IS NOT NULL".encode()
         yield from check.behind_row(done, self._shown(check, image_of))
 
     def _is_as_before(self, before: Images) -> Parts:
-        """A condition that the row is already as before, as its foreign key may have changed it back."""
-        if self._force or self._checked is None or not self._logs_cascades:
-            return
-        yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
-        yield from self._is(dict.fromkeys(before.columns, before))
+        """A condition that the row is as before already: its foreign key, or someone, changed it back."""
+        if self._force or (self._checked is not None and self._logs_cascades):
+            yield from self._exists(b" OR ", self._is_row(dict.fromkeys(before.columns, before)))
+
+    def _exists(self, lead: bytes, condition: Parts) -> Parts:
+        yield lead + f"EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
+        yield from condition
         yield b")"
 
     def _updated(self) -> bytes | Part:
         """Whether an UPDATE found its row; if it changes no value, ROW_COUNT() is 0 even if it did."""
-        if self._force:
-            return b"@found IS NOT NULL"
-        if self.changed is None:
-            return b"ROW_COUNT()>=0"
+        if self._force or self.changed is None:
+            return b"ROW_COUNT()>0" if self._force else b"ROW_COUNT()>=0"
         if pc.all(self.changed).as_py():
             return b"ROW_COUNT()>0"
         return Part(b"ROW_COUNT()>0", mask=self.changed, otherwise=b"ROW_COUNT()>=0")
@@ -173,11 +173,13 @@ class _BatchUndo(ConditionsSql):
         return None
 
     def _is(self, image_of: dict[int, Images]) -> Parts:
-        """A condition that only the row as the change left it matches, or rows equal to it."""
+        """A condition that only the row as the change left it matches; with force, the row of its key."""
+        yield from self._has_key(image_of) if self._force else self._is_row(image_of)
+
+    def _is_row(self, image_of: dict[int, Images]) -> Parts:
+        """A condition that only a row with these values matches, or rows equal to it."""
         table = self._table
         yield from self._has_key(image_of)
-        if self._force:
-            return
         # `=` compares a key's text only as exactly as its collation.
         compared = [
             index

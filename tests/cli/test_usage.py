@@ -207,7 +207,8 @@ def groff(*arguments: str) -> subprocess.CompletedProcess[str]:
 def manuals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("man")
     shutil.copytree(MAN / "text", folder / "text")
-    write_pages(folder, DOCS)
+    # A process of its own, as `make man` has.
+    subprocess.run([sys.executable, "-m", "binx.cli.manpages", folder, DOCS], cwd=PROJECT, check=True)
     return folder
 
 

@@ -12,8 +12,10 @@ from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.rendering import STATEMENT_BYTES
 from binx.slices.search import Search, Selected
 from binx.storage.output import OutputStream
+from binx.undo.arrived_rows import refuse_arrived_rows
+from binx.undo.obstacles import Obstacles
 from binx.undo.options import OnConflict
-from binx.undo.passes import lost_rows
+from binx.undo.passes import lost_rows, without_rolled_back
 from binx.undo.reversed_log import parts_of, write_reversed
 from binx.undo.script import write_undo
 
@@ -59,7 +61,13 @@ class _Undo(Extraction):
         return self._write_script if self.options.format is SliceFormat.SQL else self._write_log
 
     def _write_log(self, stream: OutputStream) -> None:
-        report = write_reversed(parts_of(self.search, self.known_tables()), stream, self.databases)
+        def refuse_deletes(obstacles: Obstacles) -> None:
+            every = without_rolled_back(self._every_transaction)
+            selected = self.new_search(tells=False).selected
+            refuse_arrived_rows(selected, every, self.known_tables(), obstacles)
+
+        parts = parts_of(self.search, self.known_tables())
+        report = write_reversed(parts, stream, self.databases, refuse_deletes)
         self.warnings = [*report.warnings, *_without_changes(report.nothing)]
         if report.unlogged:
             selected = self.new_search(tells=False).selected()

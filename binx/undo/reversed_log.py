@@ -14,7 +14,7 @@ before the first byte is written.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -117,8 +117,12 @@ def write_reversed(
     parts: Iterable[ReversePart],
     output: Sink,
     databases: DatabaseNames = SAME_NAMES,
+    refuse_deletes: Callable[[Obstacles], None] | None = None,
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, newest first.
+
+    Args:
+        refuse_deletes: records what makes it wrong to delete inserted rows, if some are.
 
     Raises:
         AbsentError: the parts have no transaction with row changes.
@@ -133,6 +137,8 @@ def write_reversed(
                 reversing.take(part)
             except BinxError as error:
                 raise error.at(path=part.file.path) from error.__cause__
+        if refuse_deletes is not None and reversing.deletes:
+            refuse_deletes(reversing.obstacles)
         return reversing.write(output)
 
 
@@ -141,7 +147,8 @@ class _Reversing:
         self._events = events
         self._databases = databases
         self._unlogged = False
-        self._obstacles = Obstacles()
+        self.deletes = False
+        self.obstacles = Obstacles()
         self._warnings = TableWarnings()
         self._like: FileRanges | None = None
         self._undone = 0
@@ -166,7 +173,7 @@ class _Reversing:
         events = raw_events(file, start, end, description)
         if kind not in {"dml", "empty"}:
             commands = _commands(events, file.name, start) if kind == "ddl" else ()
-            self._obstacles.add(f"transactions of kind {kind}", [name], commands=commands)
+            self.obstacles.add(f"transactions of kind {kind}", [name], commands=commands)
             return
         counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
         transaction = _Transaction(self._events, name, description, counter, self._databases)
@@ -180,14 +187,15 @@ class _Reversing:
                     continue
             obstacle = transaction.take(raw, known)
             if obstacle is not None:
-                self._obstacles.add(obstacle, [name])
+                self.obstacles.add(obstacle, [name])
         transaction.end()
         self._unlogged |= transaction.unlogged
+        self.deletes |= transaction.deletes
         self._undone += transaction.has_rows
         self._nothing += not transaction.has_rows
 
     def write(self, output: Sink) -> ReverseReport:
-        self._obstacles.refuse()
+        self.obstacles.refuse()
         if not self._undone or self._like is None:
             raise AbsentError("none of the requested transactions has row changes")
         _ReverseWriter(self._like, output).write_events(self._events)
@@ -234,6 +242,7 @@ class _Transaction:
         self._deleted: set[int] = set()
         self.has_rows = False
         self.unlogged = False
+        self.deletes = False
 
     def take(self, raw: RawEvent, known: ResolvedTable | None) -> str | None:
         """Add an event; return why it cannot be undone, or None.
@@ -289,6 +298,7 @@ class _Transaction:
             flags |= RowsFlag.NO_FOREIGN_KEY_CHECKS
         self._events.add([self._reversed(raw, rows, flags)], 0, before=0 if followers else self._followers)
         self._followers = self._followers + 1 if followers else 0
+        self.deletes |= rows.kind is RowsKind.INSERT
         self.unlogged |= rows.kind is not RowsKind.INSERT and not rows.flags & UNFOLLOWED
         self._ends = False
         return None

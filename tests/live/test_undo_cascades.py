@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from binx.errors import RefusedError
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
@@ -442,6 +443,41 @@ def test_a_reversed_log_says_which_tables_may_have_lost_rows(mariadb: MariaDBSer
     empty(mariadb)
     mariadb.sql(REFERRING)
     assert {change: reversed_of(mariadb, change, tmp_path / "undo") for change in LOST} == LOST
+
+
+ARRIVED = {
+    "INSERT INTO child VALUES (50, 4, 'since')": "small.child",
+    "UPDATE loose SET p = 4 WHERE id = 1": "small.loose",
+    "UPDATE parent SET v = 9 WHERE id = 4; INSERT INTO loose VALUES (50, 4)": "small.loose",
+    "INSERT INTO child VALUES (50, 4, 'since'); UPDATE child SET id = 51, p = 1 WHERE id = 50;"
+    "INSERT INTO loose VALUES (50, 4); DELETE FROM loose WHERE id = 50; INSERT INTO parent VALUES (5, 5);"
+    "INSERT INTO child VALUES (60, 5, 'other')": "",
+}
+
+
+@pytest.mark.parametrize("since", ARRIVED)
+def test_a_reversed_log_does_not_delete_rows_that_came_since(
+    server: Server, since: str, tmp_path: Path
+) -> None:
+    empty(server)
+    server.sql(REFERRING)
+    server.flush_logs()
+    log_of(server, "USE small; INSERT INTO parent VALUES (4, 4); INSERT INTO child VALUES (40, 4, 'too')")
+    log_of(server, f"USE small; {since}")
+    *logs, _ = [str(path) for path in server.binlogs()]
+    mistake, undo = Path(logs[-2]).name, tmp_path / "undo"
+    with open_chain(logs) as chain:
+        wanted = Selection(start=Position(mistake, 4), stop=Position(Path(logs[-1]).name, 4))
+        if ARRIVED[since]:
+            with pytest.raises(RefusedError, match=f"rows of {ARRIVED[since]} came since that refer to"):
+                extract_undo(chain, wanted, str(undo))
+            assert not undo.exists()
+            return
+        extract_undo(chain, wanted, str(undo))
+    options = [] if server.client == "mariadb" else ["--skip-gtids"]
+    server.script(server.mysqlbinlog(undo, *options))
+    assert server.query("SELECT id FROM small.parent") == [("1",), ("2",), ("3",), ("5",)]
+    assert server.query("SELECT id FROM small.child WHERE id > 39") == [("51",), ("60",)]
 
 
 @pytest.mark.parametrize("action", ["CASCADE", "SET NULL"])

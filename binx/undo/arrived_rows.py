@@ -1,0 +1,149 @@
+"""Rows that came after an insert is to be undone, and that foreign keys would delete or change along with it.
+
+A reversed binary log deletes inserted rows without looking for others that refer to them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from binx.rows.batches import ChangeBatch
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.images import BatchImages, Images
+from binx.slices.search import Selected
+from binx.slices.sql.compared_rows import key_texts
+from binx.sql.tables import SqlTable
+from binx.undo.foreign_keys import CHANGES_NOTHING, Child, ForeignKeys, Name, columns_of, folded
+from binx.undo.obstacles import Obstacles
+from binx.undo.passes import table_changes
+
+
+def refuse_arrived_rows(
+    selected: Callable[[], Iterable[Selected]],
+    every: Callable[[], Iterable[Selected]],
+    catalog: Catalog,
+    obstacles: Obstacles,
+) -> None:
+    """Record the rows that other transactions of the logs made refer to rows whose insert is undone.
+
+    Args:
+        selected: the transactions that are undone.
+        every: all transactions of the logs.
+        catalog: the tables known before the first log.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+    """
+    known = catalog.copy()
+    for _ in table_changes(every(), known, lambda *name: False):
+        pass
+    if not any(definition.foreign_keys for definition in known):
+        return
+    keys, values, undone = ForeignKeys(known), defaultdict[Child, _Values](_Values), set[int]()
+    for item, _ in table_changes(selected(), catalog.copy(), lambda *name: True):
+        if isinstance(item, ChangeBatch):
+            images = BatchImages(item)
+            undone.update(images.integers("_commit_version").cast("q"))
+            for child in keys.to((item.table.resolved.db, item.table.resolved.name)):
+                values[child].take(child, images)
+    arrived = _Arrived(
+        {child: going for child, value in values.items() if (going := value.going(child))}, undone
+    )
+    names = {child.name for child in arrived.going}
+    for item, _ in table_changes(every() if names else (), catalog.copy(), lambda *name: name in names):
+        if isinstance(item, ChangeBatch):
+            arrived.take(SqlTable(item.table.resolved), BatchImages(item))
+    for name, rows in arrived.rows.items():
+        obstacles.add(
+            f"rows of {'.'.join(name)} came since that refer to rows to be undone, and would go or change"
+            " with them (undo these transactions too; --format sql finds such rows as it runs)",
+            [*rows.values()],
+            len(rows),
+        )
+
+
+class _Values:
+    """How undone changes made the values that rows refer to: by an insert, an update, or not at all."""
+
+    def __init__(self) -> None:
+        self._inserted: dict[str, int] = {}
+        self._updated: dict[str, int] = {}
+        self._seen: set[str] = set()
+
+    def take(self, child: Child, images: BatchImages) -> None:
+        """Follow the referenced rows through a batch of changes."""
+        steps: list[tuple[int, int, str | None, str | None]] = []
+        for group in images.groups():
+            sides = [
+                [None] * images.size_of(group.images)
+                if side is None
+                else _texts(child, child.key.referenced, images, side)
+                for side in (group.before, group.after)
+            ]
+            places = images.places(group.images)
+            steps += [(*place, *texts) for place, *texts in zip(places, *sides, strict=True)]
+        for version, _, before, after in sorted(steps, key=lambda step: step[:2]):
+            if before is not None:
+                self._seen.add(before)
+            if after is not None and after not in self._seen:
+                self._seen.add(after)
+                made = self._inserted if before is None or before in self._inserted else self._updated
+                made[after] = version
+
+    def going(self, child: Child) -> dict[str, int]:
+        """Return the values whose undoing deletes or changes rows, with the versions that made them."""
+        going = {} if child.key.on_delete == CHANGES_NOTHING else self._inserted
+        return going | self._updated if child.key.on_update == "SET NULL" else going
+
+
+class _Arrived:
+    """The rows, by table and key, with the transaction that made each refer to a row that goes."""
+
+    def __init__(self, going: dict[Child, dict[str, int]], undone: set[int]) -> None:
+        self.going = going
+        self.rows: dict[Name, dict[str, str]] = defaultdict(dict)
+        self._undone = undone
+
+    def take(self, table: SqlTable, images: BatchImages) -> None:
+        """Follow the rows of a table through a batch of changes."""
+        steps: list[tuple[int, int, int, str, str, bool]] = []
+        for group in images.groups():
+            for number, side in enumerate((group.before, group.after)):
+                if side is not None:
+                    steps += self._steps(table, images, side, number)
+        rows = self.rows[table.logged]
+        for version, _, number, key, transaction, refers in sorted(steps):
+            if version in self._undone:
+                continue
+            if number and refers:
+                rows[key] = transaction
+            else:
+                rows.pop(key, None)
+        if not rows:
+            del self.rows[table.logged]
+
+    def _steps(
+        self, table: SqlTable, images: BatchImages, side: Images, number: int
+    ) -> Iterable[tuple[int, int, int, str, str, bool]]:
+        places = images.places(side)
+        refers = [False] * len(places)
+        for child, values in self.going.items():
+            if child.name == table.logged:
+                texts = _texts(child, child.key.columns, images, side)
+                for at, (place, text) in enumerate(zip(places, texts, strict=True)):
+                    refers[at] |= text is not None and values.get(text, place.version) < place.version
+        columns = table.key if {*table.key} <= {*side.columns} else ()
+        # A row without a key is one of its own, and stays.
+        keys = key_texts(images, columns, side).to_pylist() if columns else [f"{place}" for place in places]
+        transactions = side.pick(images.system("_transaction")).to_pylist()
+        for place, key, transaction, refer in zip(places, keys, transactions, refers, strict=True):
+            yield place.version, place.row, number, key, transaction, refer
+
+
+def _texts(child: Child, names: Iterable[str], images: BatchImages, side: Images) -> list[str | None]:
+    """Return the folds of the values by which rows refer, or are referred to; None where there is none."""
+    columns = columns_of(images.columns, names)
+    if columns is None or not {*columns} <= {*side.columns}:
+        return [None] * images.size_of(side)
+    return [*folded(child, key_texts(images, columns, side)).to_pylist()]

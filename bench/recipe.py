@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from textwrap import indent
 
 from testdata.servers import Server
 
@@ -80,6 +81,31 @@ def numbers(digits: int) -> str:
 def log_size(server: Server) -> int:
     """Bytes that the server's current log has."""
     return server.binlogs()[-1].stat().st_size
+
+
+def work_procedure(statements: str) -> str:
+    """Statements that make the procedure that :func:`call_procedure` calls.
+
+    Args:
+        statements: those of one transaction, each with its semicolon. ``number`` identifies it; the session's
+            transaction before it had ``number - step``. ``done`` counts the transactions of a call.
+    """
+    return (
+        "DELIMITER //\n"
+        "CREATE PROCEDURE work(first INT, step INT, transactions INT)\n"
+        "BEGIN\n"
+        "  DECLARE number INT DEFAULT first;\n"
+        "  DECLARE done INT DEFAULT 0;\n"
+        "  WHILE done < transactions DO\n"
+        "    START TRANSACTION;\n"
+        f"{indent(statements, '    ')}"
+        "    COMMIT;\n"
+        "    SET number = number + step;\n"
+        "    SET done = done + 1;\n"
+        "  END WHILE;\n"
+        "END //\n"
+        "DELIMITER ;\n"
+    )
 
 
 _TRANSACTIONS_OF_A_CALL = 500

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import dedent
 
-from bench.recipe import FAST_MARIADB, FAST_MYSQL, MEGABYTE, Recipe, call_procedure, log_size, numbers
+from bench.recipe import (
+    FAST_MARIADB,
+    FAST_MYSQL,
+    MEGABYTE,
+    Recipe,
+    call_procedure,
+    log_size,
+    numbers,
+    work_procedure,
+)
 from bench.workloads import WORKLOADS
 from testdata.servers import MariaDBServer, MySQLServer, Server
 
@@ -113,30 +122,18 @@ CHARSETS_TABLES = dedent("""\
       far VARCHAR(80) CHARACTER SET sjis NOT NULL, visits INT NOT NULL) ENGINE=InnoDB;
     """)
 
-CHARSETS_PREPARE = dedent("""\
-    SET NAMES utf8mb4;
-    DELIMITER //
-    CREATE PROCEDURE work(first INT, step INT, transactions INT)
-    BEGIN
-      DECLARE number INT DEFAULT first;
-      DECLARE done INT DEFAULT 0;
-      WHILE done < transactions DO
-        START TRANSACTION;
-        INSERT INTO customers VALUES (number,
-          concat('Jürgen Müller, Königstraße ', number, ', Köln, n° ', number % 9),
-          concat('Иванов Пётр, улица Ленина ', number, ', Москва'),
-          concat('王小明, 北京市朝阳区 ', number, ' 号'),
-          concat('山田太郎, 東京都千代田区 ', number), 0);
-        IF done % 2 = 1 THEN
-          UPDATE customers SET visits = visits + 1, west = concat('Zoë, ', west) WHERE id = number - step;
-        END IF;
-        COMMIT;
-        SET number = number + step;
-        SET done = done + 1;
-      END WHILE;
-    END //
-    DELIMITER ;
+CHARSETS_PREPARE = "SET NAMES utf8mb4;\n" + work_procedure(
+    dedent("""\
+    INSERT INTO customers VALUES (number,
+      concat('Jürgen Müller, Königstraße ', number, ', Köln, n° ', number % 9),
+      concat('Иванов Пётр, улица Ленина ', number, ', Москва'),
+      concat('王小明, 北京市朝阳区 ', number, ' 号'),
+      concat('山田太郎, 東京都千代田区 ', number), 0);
+    IF done % 2 = 1 THEN
+      UPDATE customers SET visits = visits + 1, west = concat('Zoë, ', west) WHERE id = number - step;
+    END IF;
     """)
+)
 
 
 def _record_charsets(server: Server, size: int) -> None:

@@ -22,6 +22,7 @@ from bench.recipe import (
     call_procedure,
     log_size,
     numbers,
+    work_procedure,
 )
 from testdata.programs import MissingServerError
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
@@ -225,39 +226,28 @@ DOCUMENTS_TABLES = dedent("""\
       ENGINE=InnoDB;
     """)
 
-DOCUMENTS_PREPARE = dedent("""\
-    DELIMITER //
-    CREATE PROCEDURE work(first INT, step INT, transactions INT)
-    BEGIN
-      DECLARE number INT DEFAULT first;
-      DECLARE done INT DEFAULT 0;
-      WHILE done < transactions DO
-        START TRANSACTION;
-        INSERT INTO documents VALUES (number, floor(rand() * 1000), rand() * 10000,
-          if(number % 7 = 0, NULL, rand() * 100),
-          concat(elt(1 + number % 5, 'Jürgen Groß, Köln ', 'Пётр Иванов, Москва ', '王小明, 北京 ',
-            'Ann Lee, Leeds ', 'Ζωή Παππά, Αθήνα '), number),
-          elt(1 + floor(rand() * 4), 'new', 'paid', 'sent', 'returned'),
-          json_merge_preserve(
-            json_object('sku', concat('SKU-', left(sha2(number, 256), 10)), 'count', floor(rand() * 100000),
-              'score', rand(), 'tags', json_array('a', number % 13, json_array(rand() * 90, 'nested'))),
-            if(number % 2, json_object('lat', rand() * 180 - 90, 'lon', rand() * 360 - 180, 'city', 'Zürich'),
-              '{}'),
-            if(number % 3, json_object('comment', 'to be left with the neighbour', 'open', true), '{}'),
-            if(number % 5, json_object('size', json_object('w', number % 97, 'h', number % 89 / 8.0),
-              'rank', floor(rand() * 5000000000), 'parent', null), '{}')));
-        IF done % 2 = 1 THEN
-          UPDATE documents SET status = 'paid', doc = json_set(doc, '$.count', floor(rand() * 100000),
-              '$.score', rand())
-            WHERE id = number - step;
-        END IF;
-        COMMIT;
-        SET number = number + step;
-        SET done = done + 1;
-      END WHILE;
-    END //
-    DELIMITER ;
+DOCUMENTS_PREPARE = work_procedure(
+    dedent("""\
+    INSERT INTO documents VALUES (number, floor(rand() * 1000), rand() * 10000,
+      if(number % 7 = 0, NULL, rand() * 100),
+      concat(elt(1 + number % 5, 'Jürgen Groß, Köln ', 'Пётр Иванов, Москва ', '王小明, 北京 ',
+        'Ann Lee, Leeds ', 'Ζωή Παππά, Αθήνα '), number),
+      elt(1 + floor(rand() * 4), 'new', 'paid', 'sent', 'returned'),
+      json_merge_preserve(
+        json_object('sku', concat('SKU-', left(sha2(number, 256), 10)), 'count', floor(rand() * 100000),
+          'score', rand(), 'tags', json_array('a', number % 13, json_array(rand() * 90, 'nested'))),
+        if(number % 2, json_object('lat', rand() * 180 - 90, 'lon', rand() * 360 - 180, 'city', 'Zürich'),
+          '{}'),
+        if(number % 3, json_object('comment', 'to be left with the neighbour', 'open', true), '{}'),
+        if(number % 5, json_object('size', json_object('w', number % 97, 'h', number % 89 / 8.0),
+          'rank', floor(rand() * 5000000000), 'parent', null), '{}')));
+    IF done % 2 = 1 THEN
+      UPDATE documents SET status = 'paid', doc = json_set(doc, '$.count', floor(rand() * 100000),
+          '$.score', rand())
+        WHERE id = number - step;
+    END IF;
     """)
+)
 
 
 def _record_documents(server: Server, size: int) -> None:

@@ -40,6 +40,19 @@ LAYERS = (
 )
 """From the ground up. ``kernels`` stand on ``errors`` alone."""
 
+_MADE_OF_LOGS = {
+    "sql",
+    "slices",
+    "dataset",
+    "lake",
+    "undo",
+    "inspect",
+    "compare",
+    "stats",
+    "verify",
+    "archive",
+}
+
 NEIGHBOURS = {
     "sql": {"where"},
     "dataset": {"sql", "slices"},
@@ -48,33 +61,8 @@ NEIGHBOURS = {
     "stats": {"lake", "undo"},
     "verify": {"lake", "undo", "stats"},
     "archive": {"lake", "undo", "stats"},
-    "recovery": {
-        "rows",
-        "where",
-        "sql",
-        "slices",
-        "dataset",
-        "lake",
-        "undo",
-        "inspect",
-        "compare",
-        "stats",
-        "verify",
-        "archive",
-    },
-    "pull": {
-        "sql",
-        "slices",
-        "dataset",
-        "lake",
-        "undo",
-        "inspect",
-        "compare",
-        "stats",
-        "verify",
-        "archive",
-        "recovery",
-    },
+    "recovery": {"rows", "where", *_MADE_OF_LOGS},
+    "pull": {*_MADE_OF_LOGS, "recovery"},
     "spark": {"undo", "stats", "verify", "archive", "recovery", "pull"},
     "api": {"stats", "verify", "archive", "pull", "spark"},
 }

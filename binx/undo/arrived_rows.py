@@ -1,4 +1,4 @@
-"""Rows that came after an insert is to be undone, and that foreign keys would delete or change along with it.
+"""Rows that refer to rows whose insert is to be undone: foreign keys would delete or change them, too.
 
 A reversed binary log deletes inserted rows without looking for others that refer to them.
 """
@@ -25,7 +25,7 @@ def refuse_arrived_rows(
     catalog: Catalog,
     obstacles: Obstacles,
 ) -> None:
-    """Record the rows that other transactions of the logs made refer to rows whose insert is undone.
+    """Record rows that other transactions of the logs made refer to rows that the undo deletes.
 
     Args:
         selected: the transactions that are undone.

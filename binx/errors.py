@@ -135,6 +135,12 @@ class RefusedError(BinxError):
     """The requested output would not be correct, so nothing is written."""
 
 
+class UnmatchedRuleError(RefusedError):
+    """A rule about personal data matched no column, so that the data would be written unmasked."""
+
+    exit_code = ExitCode.LOSSES
+
+
 class OutputError(BinxError):
     """The output cannot be written: no space, no permission, a closed pipe."""
 

@@ -98,6 +98,7 @@ class LogExport:
         self._report = LogReport(file, selector.takes_table)
         self._records: dict[TableVersion, SchemaRecord] = {}
         self._masks = Masks(options.personal)
+        self._masks.take_definitions(catalog)
         scrub(catalog, options.personal)
         self._request = {
             **options.facts(),
@@ -189,6 +190,7 @@ class LogExport:
         files.close()
         report.take_ends(scan, decoder.report)
         self._take_tables()
+        self._masks.take_definitions(self._catalog)
         scrub(self._catalog, rules)
         behind, tables = None, None
         if scan.ending in ENDINGS:
@@ -206,6 +208,7 @@ class LogExport:
             warnings=report.all_warnings(),
             damage=damage,
             behind=behind,
+            rules=self._masks.facts(),
         )
         return Staged(document, written, tuple(self._records.values()), tables)
 

@@ -131,6 +131,7 @@ def manifest(
     warnings: Sequence[str] = (),
     damage: Sequence[Mapping[str, Any]] = (),
     behind: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a source's manifest."""
     first, last = sums.first or (None, None), sums.last or (None, None)
@@ -172,6 +173,7 @@ def manifest(
         "damage": list(damage),
         "losses": list(losses),
         "warnings": list(warnings),
+        **(rules or {}),
         **({} if behind is None else {"behind": dict(behind)}),
     }
 

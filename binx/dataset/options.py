@@ -40,6 +40,8 @@ class ParquetOptions(NamedTuple):
             output is the same.
         where: a condition; only matching row changes are written, and the transactions that have any.
         where_limit: maximum number of transactions with matching row changes.
+        personal: rules about personal data.
+        allows_unmatched_rules: whether a log is committed if a table has no column for its rule.
     """
 
     compression: str = "zstd"
@@ -52,6 +54,7 @@ class ParquetOptions(NamedTuple):
     where: Condition | None = None
     where_limit: int | None = None
     personal: PersonalData | None = None
+    allows_unmatched_rules: bool = False
     statements: StatementTexts = StatementTexts.NONE
 
     def facts(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from binx.dataset.continuation import ChainState, find_beginning
 from binx.dataset.dataset import DataSet
 from binx.dataset.log_export import LogExport
 from binx.dataset.options import ParquetOptions
+from binx.dataset.personal.matching import check_rules
 from binx.dataset.transaction import Staged, Transaction, commit_staged
 from binx.errors import ResourceError
 from binx.event.gtid.sets import GtidSet
@@ -142,6 +143,7 @@ def to_parquet(
         DamagedError, TruncatedError, UnsupportedError: a log cannot be read completely; it is not committed,
             the logs before it are.
         AbsentError: no table has the columns of the condition.
+        UnmatchedRuleError: a table has no column for its rule; its log is not committed.
     """
     options = options or ParquetOptions()
     selector = selector or Selector(Selection(), in_parts=True)
@@ -288,6 +290,7 @@ class _Chain:
         if exported.staged is None:
             begun.transaction.abandon()
         else:
+            check_rules(self._dataset, self._request.options, exported.manifest, begun.file.path)
             commit_staged(begun.transaction, exported.staged)
         is_kept = exported.staged is None
         return exported, SourceReport(source_name(begun.file), begun.file.path, is_kept, exported.manifest)

@@ -32,6 +32,7 @@ from binx.dataset.continuation import ChainState
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import ExportedLog, Request, export_log
+from binx.dataset.personal.matching import check_rules
 from binx.dataset.transaction import Transaction, commit_staged
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
@@ -182,6 +183,7 @@ class _Export:
                 if self._row_filter is not None:
                     self._row_filter.take_seen(answer.rows_seen)
                 if exported.staged is not None:
+                    check_rules(self._dataset, self._options, exported.manifest, file.path)
                     commit_staged(transaction, exported.staged, answer.attempt)
                 is_kept = exported.staged is None
                 yield SourceReport(transaction.source, file.path, is_kept, exported.manifest)

@@ -326,6 +326,41 @@ def test_the_manifest_gets_no_personal_data_from_options(shop: Shop, tmp_path: P
     assert (ended.code, "manifest" in ended.err) == (2, True)
 
 
+def test_a_rule_for_a_table_that_never_comes_is_reported(shop: Shop, tmp_path: Path) -> None:
+    rules = ("to-parquet", "--quiet", "-o", tmp_path / "lake", "--drop-columns", "shop.custmers.email")
+    for _ in range(2):
+        ended = binx(*rules, *shop.logs)
+        assert ended.code == 3
+        assert "the rule shop.custmers.email matches no column in the data set" in ended.err
+    ended = binx(*rules, "--allow-unmatched-rules", *shop.logs)
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_log_whose_table_lacks_the_column_of_a_rule_is_not_committed(
+    shop: Shop, tmp_path: Path, jobs: str
+) -> None:
+    lake = tmp_path / "lake"
+    rules = ("to-parquet", "--quiet", "--jobs", jobs, "-o", lake, "--drop-columns", "shop.customers.emial")
+    ended = binx(*rules, *shop.logs)
+    assert ended.code == 3
+    assert "there is no column for the rule shop.customers.emial" in ended.err
+    assert not list(lake.rglob("*.json"))
+    assert not list(lake.rglob("*.parquet"))
+    ended = binx(*rules, "--allow-unmatched-rules", *shop.logs)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_rule_that_matched_in_an_earlier_log_may_match_nothing_in_later_ones(
+    shop: Shop, tmp_path: Path
+) -> None:
+    rules = ("to-parquet", "--quiet", "-o", tmp_path / "lake")
+    given = ("--drop-columns", "SHOP.customers.email", "--drop-columns", "*.nothing.x")
+    for log in shop.logs:
+        ended = binx(*rules, *given, log)
+        assert (ended.code, ended.err) == (0, "")
+
+
 def test_a_copy_that_was_cut_does_not_replace_the_whole_log(shop: Shop, tmp_path: Path) -> None:
     whole, cut = shop.logs[1].read_bytes(), tmp_path / shop.logs[1].name
     start = documents(binx("ls", "--json", shop.logs[1]).out)[-1]["start"]

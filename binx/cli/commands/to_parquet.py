@@ -22,9 +22,9 @@ from binx.cli.options import (
 )
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.summary import Summary
-from binx.cli.terminal import text_output
+from binx.cli.terminal import say_warning, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions, StatementTexts
-from binx.dataset.personal.rules import Rule, parse_rule, personal_data
+from binx.dataset.personal.rules import PersonalData, Rule, parse_rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
@@ -98,7 +98,15 @@ _HIGHEST_LEVEL = 22
     help="Of the statements that rows were logged with, if the server logs them: keep nothing, the digest, or"
     " the text, which has values of rows.",
 )
-@option("--hash-key FILE", type=PATH, help="File with the secret key of the hashes.")
+@option(
+    "--hash-key FILE",
+    type=PATH,
+    help="File with the secret key of the hashes: its bytes as they are, without line ends at the end.",
+)
+@flag(
+    "--allow-unmatched-rules",
+    "Export although a rule about personal data, without * and ?, matches no column.",
+)
 @option(
     "--engine",
     type=click.Choice(["native", "spark"]),
@@ -133,6 +141,7 @@ def to_parquet_command(
     hashed: tuple[Rule, ...],
     statements: str,
     hash_key: str | None,
+    allow_unmatched_rules: bool,
     engine: str,
     master: str | None,
     driver_memory: str | None,
@@ -174,6 +183,7 @@ def to_parquet_command(
         where=where,
         where_limit=None if where is None else selection.limit,
         personal=personal,
+        allows_unmatched_rules=allow_unmatched_rules,
         statements=StatementTexts(statements),
     )
     summary = Summary(as_json=as_json, quiet=logs.quiet)
@@ -196,7 +206,22 @@ def to_parquet_command(
 
             write_changes_views(output)
         logs.notes(selector.notes)
-    return logs.ending(selector.missing(), losses=summary.has_losses)
+        has_unmatched = not allow_unmatched_rules and _warn_of_unmatched(output, personal)
+    return logs.ending(selector.missing(), losses=summary.has_losses or has_unmatched)
+
+
+def _warn_of_unmatched(output: str, personal: PersonalData | None) -> bool:
+    """Warn of rules that match no column in the data set, also if quiet; return whether there are any."""
+    from binx.dataset.dataset import DataSet
+    from binx.dataset.personal.matching import unmatched_rules
+
+    unmatched = [] if personal is None else unmatched_rules(DataSet(output), personal)
+    for name in unmatched:
+        say_warning(
+            f"the rule {name} matches no column in the data set: if it is misspelt, personal data was"
+            " written; otherwise give --allow-unmatched-rules"
+        )
+    return bool(unmatched)
 
 
 def _forget(output: str, logs: Logs) -> ExitCode:

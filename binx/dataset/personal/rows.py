@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -20,7 +20,7 @@ from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.records import ColumnRecords
-from binx.rows.columns.schema import Provenance, folded_name
+from binx.rows.columns.schema import Provenance, TableDefinition, folded_name
 from binx.rows.columns.types import Kind, LogicalType
 from binx.source.wording import counted
 
@@ -136,6 +136,26 @@ class Masks:
         self._tables: dict[TableChanges, TableChanges] = {}
         self._left_out: Counter[str] = Counter()
         self.warnings: dict[str, None] = {}
+        self._matched: set[str] = set()
+        self._without_column: set[str] = set()
+
+    def take_definitions(self, tables: Iterable[TableDefinition]) -> None:
+        """Note which rules match columns of tables that may have no rows in the log."""
+        for table in tables:
+            rules = None if self._rules is None else self._rules.of_table(table.db, table.name)
+            if rules is not None:
+                for column in table.columns:
+                    self._matched |= {rule.names for rule in rules.of_column(column.name)}
+
+    def facts(self) -> dict[str, Any]:
+        """Return, for the manifest, the rules without wildcards that matched, and those that did not."""
+        if self._rules is None:
+            return {}
+        exact = self._rules.exact_names()
+        return {
+            "rules_matched": sorted(self._matched & exact),
+            "rules_without_column": sorted((self._without_column & exact) - self._matched),
+        }
 
     def table(self, table: TableChanges) -> TableChanges:
         """Return the masked table."""
@@ -148,8 +168,11 @@ class Masks:
 
     def _masked(self, table: TableChanges, rules: TableRules) -> TableChanges:
         names = [column.source_name for column in table.resolved.columns]
-        for rule, hashes in rules.rules:
-            if all(TableRules(((rule, hashes),)).masking(name) is None for name in names):
+        matched = {rule for name in names for rule in rules.of_column(name)}
+        self._matched |= {rule.names for rule in matched}
+        for rule, _ in rules.rules:
+            if rule not in matched:
+                self._without_column.add(rule.names)
                 self.warnings[f"{table.db}.{table.name} has no column for the rule {rule.text}"] = None
         for column, origin, masking in _copies(table, rules):
             if masking.paths:

@@ -18,6 +18,8 @@ from binx.errors import UsageError
 _COPY = re.compile(r"_+(?P<name>.+)_(?:gho|ghc|del|new|old)")
 """Names that gh-ost and pt-online-schema-change give to copies of the table they alter."""
 
+_WILDCARDS = frozenset("*?[")
+
 _LEAST_KEY = 16
 _FINGERPRINT = 16
 _TAG = 32
@@ -39,6 +41,11 @@ class Rule(NamedTuple):
     column: str
     path: JsonPath
     text: str
+
+    @property
+    def names(self) -> str:
+        """The names of database, table and column, in lower case."""
+        return f"{self.db}.{self.table}.{self.column}"
 
     def is_of_table(self, name: str) -> bool:
         """Whether the rule applies to a table name in lower case: the table's own or that of a copy."""
@@ -82,6 +89,10 @@ class TableRules(NamedTuple):
 
     rules: tuple[tuple[Rule, bool], ...]
 
+    def of_column(self, column: str) -> list[Rule]:
+        """Return the rules for a column."""
+        return [rule for rule, _ in self.rules if fnmatchcase(column.lower(), rule.column)]
+
     def masking(self, column: str) -> Masking | None:
         """Return how a column is masked; None if it is unchanged."""
         matches = [(rule, hashes) for rule, hashes in self.rules if fnmatchcase(column.lower(), rule.column)]
@@ -118,6 +129,11 @@ class PersonalData(NamedTuple):
             if fnmatchcase(db.lower(), rule.db) and rule.is_of_table(name.lower())
         ]
         return TableRules(tuple(matches)) if matches else None
+
+    def exact_names(self) -> set[str]:
+        """Return the names in rules without wildcards, which must match a column."""
+        names = {rule.names for rule in (*self.dropped, *self.hashed)}
+        return {name for name in names if _WILDCARDS.isdisjoint(name)}
 
     def may_name_table(self, word: str) -> bool:
         """Whether a word of a statement, in lower case, may name a table with rules."""

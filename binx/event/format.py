@@ -18,6 +18,7 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, pa
 from binx.event.reader import Reader, body_reader
 from binx.kernels.crc32 import checksum
 from binx.source import magic
+from binx.source.foreign import describe
 
 CHECKSUM_SIZE = 4
 """Bytes of the CRC32 at an event's end, if the file has checksums."""
@@ -125,8 +126,11 @@ class FormatDescription(NamedTuple):
 def read_magic(data: memoryview | bytes) -> Magic:
     """Return the kind of the file that begins with ``data``.
 
+    Args:
+        data: its first bytes; :data:`binx.source.foreign.HEAD_SIZE` of them name a file of another format.
+
     Raises:
-        NotABinlogError: the kind is unknown.
+        NotABinlogError: it is none; the message names what it is, if its format is known.
     """
     start = bytes(data[: len(MAGIC)])
     if not start:
@@ -134,6 +138,8 @@ def read_magic(data: memoryview | bytes) -> Magic:
     try:
         return Magic(start)
     except ValueError:
+        if known := describe(bytes(data)):
+            raise NotABinlogError(f"expected a binary log, found {known}", offset=0) from None
         raise NotABinlogError(
             f"expected a binary log, which begins with {MAGIC.hex(' ')}, found {start.hex(' ')}; "
             "is this a binary log or relay log of MySQL or MariaDB? If its beginning is damaged, read it with"

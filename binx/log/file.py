@@ -25,6 +25,7 @@ from binx.log.scanning import Ending, Resumption, Totals
 from binx.log.succession import Listed, LogFacts
 from binx.source import READ_BYTES, PlainFile, Source, open_source
 from binx.source.base import BorrowedHead
+from binx.source.foreign import HEAD_SIZE
 from binx.source.names import number_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class BinlogFile:
         self.keys: Keys | None = None
         """The keys that it was opened with, for its index; None for those in the environment."""
         try:
-            if read_magic(source.window(0, MAGIC_SIZE)) is Magic.ENCRYPTED:
+            if read_magic(source.window(0, HEAD_SIZE)) is Magic.ENCRYPTED:
                 raise EncryptedError("the log is still encrypted after decryption")
             head = source.window(MAGIC_SIZE, MAGIC_SIZE + READ_BYTES)
             self.format: FormatDescription = parse_format(head, MAGIC_SIZE, origin=MAGIC_SIZE)

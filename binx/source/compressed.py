@@ -22,6 +22,7 @@ import zstandard
 
 from binx.errors import DamagedError, SourceError, TruncatedError
 from binx.source.base import CHUNK_BYTES, READ_BYTES, ChunkedSource, Source, SourceReader
+from binx.source.foreign import HEAD_SIZE
 from binx.source.magic import MAGIC, ZSTD_MAGIC, check_inside, is_skippable
 from binx.source.names import log_name
 from binx.source.plain import UnpackedFile
@@ -55,7 +56,7 @@ class GzipFile(UnpackedFile):
         reader = SourceReader(self.inner)
         try:
             with gzip.GzipFile(fileobj=reader, mode="rb") as stream:
-                head = stream.read(len(MAGIC))
+                head = stream.read(HEAD_SIZE)
                 check_inside(head, self.path, "gzip")
                 file.write(head)
                 shutil.copyfileobj(stream, file, CHUNK_BYTES)
@@ -152,7 +153,7 @@ class ZstdFile(ChunkedSource):
             head = b""
             while len(head) < min(len(MAGIC), self.size):
                 frame = self._frame(len(head))
-                head += self._begin(frame).read(len(MAGIC) - len(head))
+                head += self._begin(frame).read(HEAD_SIZE - len(head))
             check_inside(head, inner.path, "zstd")
 
     def close(self) -> None:

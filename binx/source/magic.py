@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binx.errors import NotABinlogError
+from binx.source.foreign import describe
 
 MAGIC = b"\xfebin"
 """The first bytes of a binary log or relay log."""
@@ -54,14 +55,18 @@ def is_zstd(data: memoryview | bytes) -> bool:
 def check_inside(data: bytes, path: str, kind: str) -> None:
     """Check that a compressed file contains a binary log, before decompressing more of it.
 
+    Args:
+        data: its first bytes decompressed, :data:`binx.source.foreign.HEAD_SIZE` of them if there are.
+
     Raises:
         NotABinlogError: it contains something else.
     """
     if data[: len(MAGIC)] not in (MAGIC, ENCRYPTED_MAGIC):
+        known = describe(data)
         found = data[: len(MAGIC)].hex(" ") or "nothing"
         raise NotABinlogError(
-            f"expected a binary log inside the {kind} file, which begins with {MAGIC.hex(' ')}, found"
-            f" {found}",
+            f"expected a binary log inside the {kind} file, "
+            + (f"found {known}" if known else f"which begins with {MAGIC.hex(' ')}, found {found}"),
             path=path,
             offset=0,
         )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from tests.cli.conftest import Shop
 from tests.cli.process import Ended, binx
@@ -52,6 +57,64 @@ def test_text_file(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("shopping list\n")
     assert_fails(run(path), str(path), "expected")
+
+
+def _tablespace() -> bytes:
+    page = bytearray(16384)
+    page[24:26] = b"\x00\x08"
+    page[34:38] = page[38:42] = (7).to_bytes(4)
+    return bytes(page)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lzma.compress(b"log"), "found an xz file; decompress it: xz -dk FILE"),
+        (bz2.compress(b"log"), "found a bzip2 file; decompress it"),
+        (b"\x04\x22\x4d\x18\x64\x40\xa7", "found an lz4 file; decompress it"),
+        (b"PK\x03\x04\x14", "found a zip archive; unpack"),
+        (b"-- MySQL dump 10.13  Distrib 8.4.3, for Linux\n", "found an SQL dump; binx base takes"),
+        (b"/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump", "found an SQL dump"),
+        (b"-- MariaDB dump 10.19  Distrib 10.11.6-MariaDB\n", "found an SQL dump"),
+        (
+            b"# The proper term is pseudo_replica_mode, but we use",
+            "mysqlbinlog or mariadb-binlog printed; give",
+        ),
+        (b"\xfe\xfe\x0c\x01" + bytes(60), "found MariaDB's GTID index of a binary log; give the log"),
+        (b"\xfe\xfe\x0d\x01" + bytes(60), "keeps in InnoDB (binlog_storage_engine=innodb); binx does not"),
+        (b"Phys".ljust(16, b"\x00") + b"MariaDB 11.8.2", "found an InnoDB redo log; give"),
+        (b"\x00\x00\x00\x06".ljust(16, b"\x00") + b"MySQL 8.4.3", "found an InnoDB redo log; give"),
+        (_tablespace(), "found an InnoDB tablespace (.ibd, ibdata1); give"),
+    ],
+)
+def test_file_of_another_format_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(content)
+    ended = binx("ls", path)
+    assert_fails(ended, f"{path}, offset 0: expected a binary log", said)
+    assert "salvage" not in ended.err
+
+
+def test_tar_archive_is_named_also_inside_gzip_and_zstd(tmp_path: Path) -> None:
+    archive = tmp_path / "logs.tar"
+    with tarfile.open(archive, "w") as tar:
+        tar.add(__file__, "binlog.000001")
+    data = archive.read_bytes()
+    (tmp_path / "logs.tar.gz").write_bytes(gzip.compress(data))
+    (tmp_path / "logs.tar.zst").write_bytes(zstandard.compress(data))
+    for name in ("logs.tar", "logs.tar.gz", "logs.tar.zst"):
+        assert_fails(
+            binx("ls", tmp_path / name), name, "found a tar archive; unpack the logs in it: tar -xf FILE"
+        )
+
+
+@pytest.mark.skipif(not shutil.which("mariadb-binlog"), reason="needs mariadb-binlog")
+def test_output_of_mariadb_binlog_is_named(shop: Shop, tmp_path: Path) -> None:
+    path = tmp_path / "printed.sql"
+    path.write_bytes(
+        subprocess.run(["mariadb-binlog", shop.logs[0]], capture_output=True, check=False).stdout
+    )
+    assert_fails(binx("ls", path), "found text that mysqlbinlog or mariadb-binlog printed")
 
 
 def test_empty_file(run: Run, tmp_path: Path) -> None:

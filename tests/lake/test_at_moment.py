@@ -386,3 +386,25 @@ def test_what_was_found_is_told_as_json(tmp_path: Path) -> None:
     }  # fmt: skip
     assert ended.code == 3
     assert binx(*arguments, cwd=tmp_path).code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("orders.CSV", b'"id",'), ("orders", b"PAR1"), ("orders.xlsx", None), ("orders.sql.gz", None)],
+)
+def test_the_output_is_named_after_a_format_that_is_written(
+    tmp_path: Path, name: str, begins: bytes | None
+) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1}))
+    server.export_all(tmp_path / "lake")
+    ended = binx("state", "lake", "--table", "shop.orders", "-o", name, cwd=tmp_path)
+    if begins is not None:
+        assert (tmp_path / name).read_bytes().startswith(begins), ended.err
+        return
+    assert ended.code == 2
+    assert (
+        f"ends in one of .parquet, .csv, .sql, found {Path(name).suffix}; or choose its --format" in ended.err
+    )
+    assert not (tmp_path / name).exists()

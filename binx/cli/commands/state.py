@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option
@@ -42,7 +44,7 @@ EXAMPLES = (
     "--format",
     "form",
     type=click.Choice(FILE_FORMATS),
-    help="Format.  [default: by the output's name, or parquet]",
+    help="Format.  [default: by the ending of the output, parquet without one]",
 )
 @flag("--no-create", "SQL: only the rows, for a table that is there.")
 @option(
@@ -77,8 +79,14 @@ def state_command(
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
     if as_json and output == STANDARD_OUTPUT:
         raise UsageError("--json prints to standard output: give the table a file with --output")
-    suffix = output.rpartition(".")[2]
-    form = form or (suffix if suffix in FILE_FORMATS else PARQUET)
+    if form is None:
+        ending = PurePath(output).suffix
+        form = ending.removeprefix(".").lower() or PARQUET
+        if form not in FILE_FORMATS:
+            known = ", ".join(f".{name}" for name in FILE_FORMATS)
+            raise UsageError(
+                f"expected an --output that ends in one of {known}, found {ending}; or choose its --format"
+            )
     if no_create and form != SQL:
         raise UsageError(f"--no-create is for --format {SQL}")
     state = table_at(folder, table, at, [name.strip() for name in key.split(",")] if key else ())

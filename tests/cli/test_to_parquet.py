@@ -326,14 +326,21 @@ def test_the_manifest_gets_no_personal_data_from_options(shop: Shop, tmp_path: P
     assert (ended.code, "manifest" in ended.err) == (2, True)
 
 
-def test_a_rule_for_a_table_that_never_comes_is_reported(shop: Shop, tmp_path: Path) -> None:
+def test_a_rule_for_a_table_that_never_comes_ends_the_export(shop: Shop, tmp_path: Path) -> None:
     rules = ("to-parquet", "--quiet", "-o", tmp_path / "lake", "--drop-columns", "shop.custmers.email")
-    for _ in range(2):
-        ended = binx(*rules, *shop.logs)
-        assert ended.code == 3
-        assert "the rule shop.custmers.email matches no column in the data set" in ended.err
+    ended = binx(*rules, *shop.logs)
+    assert ended.code == 3
+    assert "there is no table for the rule shop.custmers.email" in ended.err
+    assert not list((tmp_path / "lake").rglob("*.parquet"))
     ended = binx(*rules, "--allow-unmatched-rules", *shop.logs)
     assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_rule_for_a_table_without_exported_rows_is_checked_at_the_end(shop: Shop, tmp_path: Path) -> None:
+    rules = ("to-parquet", "--quiet", "-o", tmp_path / "lake", "--drop-columns", "shop.customers.emial")
+    ended = binx(*rules, "--table", "shop.orders", *shop.logs)
+    assert ended.code == 3
+    assert "the rule shop.customers.emial matches no column in the data set" in ended.err
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -155,6 +155,8 @@ def to_parquet_command(
 ) -> ExitCode:
     """Export row changes to a data set of Parquet files, one commit per log."""
     from binx.dataset.continuation import find_beginning
+    from binx.dataset.dataset import DataSet
+    from binx.dataset.personal.matching import check_tables
 
     if forget:
         return _forget(output, logs)
@@ -198,6 +200,8 @@ def to_parquet_command(
         catalog, state, previous = find_beginning(output, files, logs.known_tables(chain), personal)
         if previous is not None and catalog:
             logs.notes([f"continuing with the table definitions after {previous}, from the data set"])
+        if personal is not None:
+            check_tables(DataSet(output), files, catalog, options)
         with _engine(engine, master, driver_memory, dict(settings)) as export:
             for report in export(files, output, selector, catalog, options, bar.reach, state):
                 summary.take(report, text)
@@ -218,7 +222,7 @@ def _warn_of_unmatched(output: str, personal: PersonalData | None) -> bool:
     unmatched = [] if personal is None else unmatched_rules(DataSet(output), personal)
     for name in unmatched:
         say_warning(
-            f"the rule {name} matches no column in the data set: if it is misspelt, personal data was"
+            f"the rule {name} matches no column in the data set: if it is wrong, personal data was"
             " written; otherwise give --allow-unmatched-rules"
         )
     return bool(unmatched)

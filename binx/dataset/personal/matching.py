@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.personal.rules import PersonalData
-from binx.errors import UnmatchedRuleError
+from binx.errors import BinxError, UnmatchedRuleError
+from binx.kernels.walk.scan import Level
+from binx.log.file import BinlogFile
+from binx.log.scan import find_transactions
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.reading import Reading, no_table
 
 
 def unmatched_rules(dataset: DataSet, rules: PersonalData) -> list[str]:
@@ -18,6 +24,54 @@ def unmatched_rules(dataset: DataSet, rules: PersonalData) -> list[str]:
     """
     matched = {name for manifest in dataset.manifests() for name in manifest.get("rules_matched", ())}
     return sorted(rules.exact_names() - matched)
+
+
+def check_tables(
+    dataset: DataSet, files: Sequence[BinlogFile], catalog: Catalog | None, options: ParquetOptions
+) -> None:
+    """Check, before anything is written, that the table of each rule without wildcards is in the logs.
+
+    Rules that matched in the data set are not looked for. The logs are read up to where all tables were seen.
+
+    Args:
+        files: the logs to export, in chain order.
+        catalog: the tables known before them.
+
+    Raises:
+        UnmatchedRuleError: neither the logs nor the catalog nor the data set have a rule's table.
+        OutputError: a manifest cannot be read.
+    """
+    rules = options.personal
+    if rules is None or options.allows_unmatched_rules:
+        return
+    known = Catalog() if catalog is None else catalog.copy()
+    unseen = set(unmatched_rules(dataset, rules))
+    unseen -= _names_of(rules, [(table.db, table.name) for table in known])
+    reading = Reading(known, no_table)
+    for file in files if unseen else ():
+        scan = find_transactions(file, Level.LEVEL_TABLES, verify=False)
+        try:
+            for table in scan:
+                reading.follow(file, table)
+                names = [scan.table_name(number) for number in range(scan.table_count)]
+                names += [(definition.db, definition.name) for definition in known]
+                unseen -= _names_of(rules, names)
+                if not unseen:
+                    return
+        except BinxError:
+            # The export reports it, and the rules are checked again as its logs are committed.
+            return
+    if unseen:
+        raise UnmatchedRuleError(
+            f"there is no table for the rule {', '.join(sorted(unseen))}, neither in the logs nor in the data"
+            " set; nothing is written. Correct the rule, or give --allow-unmatched-rules"
+        )
+
+
+def _names_of(rules: PersonalData, tables: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the names in the rules for tables."""
+    found = [rules.of_table(db, name) for db, name in tables]
+    return {rule.names for table_rules in found if table_rules for rule, _ in table_rules.rules}
 
 
 def check_rules(dataset: DataSet, options: ParquetOptions, manifest: dict[str, Any], path: str) -> None:

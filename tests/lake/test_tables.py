@@ -86,6 +86,18 @@ def test_changes_logged_as_statements_are_a_loss_that_is_told(loaded: Loaded) ->
     assert "partitions" in summary["tables"][0]["reasons"][0]
 
 
+def test_rows_removed_by_ddl_without_row_events_are_a_loss_with_its_reason(loaded: Loaded) -> None:
+    server = orders()
+    server.transaction(insert(1))
+    reason = "ENGINE=BLACKHOLE removed its rows"
+    removed = {"action": "rows_unlogged", "db": "shop", "table": "orders", "reason": reason}
+    server.ddl("ALTER TABLE orders ENGINE=BLACKHOLE", removed)
+    code, summary = loaded(server)
+    assert code == 3
+    assert reason in summary["tables"][0]["reasons"][0]
+    assert "partitions" not in summary["tables"][0]["reasons"][0]
+
+
 def test_both_tables_of_an_exchange_in_one_database_are_incomplete(loaded: Loaded) -> None:
     server = orders()
     server.transaction(insert(1))

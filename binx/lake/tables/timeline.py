@@ -41,7 +41,7 @@ _QUERIED = "it was made with rows of a query or a partition, which are not in th
 _NAMELESS = "no log tells its columns or its key: export the logs together with those that define it"
 _UNDEFINED = "a table definition in the log is not understood"
 _PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
-_DEFINING = ("altered", "partitions", "not_understood", MENTIONED)
+_DEFINING = ("altered", "partitions", "rows_unlogged", "not_understood", MENTIONED)
 _GUESSED = (
     "may have other values, as its log was exported without the table's definition: export it with that, and"
     " load again"
@@ -186,7 +186,7 @@ class Timeline:
                 self._renamed(name, second_table(effect), statement, position)
             case "altered":
                 self._alter(self._life_of(name), effect, statement, position)
-            case "partitions" | "not_understood":
+            case "partitions" | "rows_unlogged" | "not_understood":
                 self._mark(effect, name, where)
         if name in self._names:
             life = self._names[name]
@@ -261,6 +261,9 @@ class Timeline:
         """Record why tables are incomplete."""
         if effect["action"] == "not_understood":
             self._life_of(name).reasons.append(f"{where}: {_UNDEFINED}: {effect.get('reason') or ''}")
+            return
+        if effect["action"] == "rows_unlogged":
+            self._life_of(name).reasons.append(f"{where}: {effect['reason']}, which is logged without rows")
             return
         others = [] if effect.get("new_table") is None else [second_table(effect)]
         for table in [name, *others]:

@@ -27,7 +27,7 @@ from binx.rows.ddl.statements import (
     DropKey,
     DropPrimaryKey,
     Key,
-    MovePartition,
+    MoveRows,
     PartitionMove,
     Position,
     RenameColumn,
@@ -63,8 +63,8 @@ _COLUMNLESS = frozenset({"DISABLE", "ENABLE", "FORCE", "LOCK", "ALGORITHM", "ORD
 """Clauses up to the next comma that leave columns alone."""
 
 
-def alter_table(reader: TokenReader) -> AlterTable:
-    """Parse ALTER TABLE after the word TABLE."""
+def alter_table(reader: TokenReader, *, ignore: bool = False) -> AlterTable:
+    """Parse ALTER TABLE after the word TABLE; with ``ignore``, ALTER IGNORE TABLE."""
     if_exists = reader.accept("IF", "EXISTS")
     table = table_name(reader)
     if reader.accept("WAIT"):
@@ -84,6 +84,8 @@ def alter_table(reader: TokenReader) -> AlterTable:
         actions += _moved_partitions(reader)
     elif clauses == 1:
         actions = [one._replace(alone=True) if isinstance(one, ConvertCharset) else one for one in actions]
+    if ignore and any(isinstance(one, AddKey) and (one.key.unique or one.key.primary) for one in actions):
+        actions.append(MoveRows(reason="ALTER IGNORE TABLE removed rows for a new unique key"))
     return AlterTable(table, tuple(actions), if_exists)
 
 
@@ -97,10 +99,13 @@ def _at_partitions(reader: TokenReader) -> bool:
 
 def _moved_partitions(reader: TokenReader) -> list[AlterAction]:
     """Read a clause that may move rows by whole partitions or tablespaces."""
+    for word in ("DISCARD", "IMPORT"):
+        if reader.accept(word, "TABLESPACE"):
+            return [MoveRows(reason=f"{word} TABLESPACE took or brought its rows")]
     if reader.accept("DROP", "PARTITION") or reader.accept_any("TRUNCATE", "DISCARD", "IMPORT"):
-        return [MovePartition()]
+        return [MoveRows()]
     if reader.accept("CONVERT", "TABLE"):
-        return [MovePartition(table_name(reader), PartitionMove.TABLE_TAKEN)]
+        return [MoveRows(table_name(reader), PartitionMove.TABLE_TAKEN)]
     for clause, to, kind in (
         ("EXCHANGE", "WITH", PartitionMove.ROWS),
         ("CONVERT", "TO", PartitionMove.TABLE_MADE),
@@ -108,7 +113,7 @@ def _moved_partitions(reader: TokenReader) -> list[AlterAction]:
         if reader.accept(clause, "PARTITION"):
             reader.name("a partition's name")
             if reader.accept(to, "TABLE"):
-                return [MovePartition(table_name(reader), kind)]
+                return [MoveRows(table_name(reader), kind)]
     return []
 
 
@@ -277,6 +282,8 @@ def _table_option(reader: TokenReader) -> list[AlterAction]:
     value = reader.next()
     if value.kind in {TokenKind.SIGN, TokenKind.END}:
         raise reader.not_understood(f"the value of {name}")
+    if name.upper() in {"ENGINE", "TYPE"} and value.text.strip("`'\"").upper() == "BLACKHOLE":
+        return [MoveRows(reason="ENGINE=BLACKHOLE removed its rows")]
     return []
 
 

@@ -23,7 +23,7 @@ from binx.rows.ddl.statements import (
     CreateTable,
     DropDatabase,
     DropTables,
-    MovePartition,
+    MoveRows,
     NotUnderstood,
     PartitionMove,
     RenameTables,
@@ -211,7 +211,7 @@ class Applier:
         self.catalog.put(definition)
         return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
 
-    def _move_partition(self, table: TableDefinition | None, action: MovePartition) -> list[Change]:
+    def _move_partition(self, table: TableDefinition | None, action: MoveRows) -> list[Change]:
         """Create the table that a partition becomes, or drop the one that becomes a partition (MariaDB)."""
         if action.table is None or action.kind is PartitionMove.ROWS:
             return []

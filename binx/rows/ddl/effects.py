@@ -40,7 +40,7 @@ from binx.rows.ddl.statements import (
     DropPrimaryKey,
     DropTables,
     Key,
-    MovePartition,
+    MoveRows,
     NotUnderstood,
     PartitionMove,
     RenameColumn,
@@ -218,8 +218,11 @@ class _Effects:
             if (effect.db, effect.table) != (new_db, new_table):
                 yield effect._replace(new_db=new_db, new_table=new_table)
 
-    def _moved(self, table: TableName, move: MovePartition) -> Iterator[Effect]:
+    def _moved(self, table: TableName, move: MoveRows) -> Iterator[Effect]:
         """Yield what a clause did that moves rows, or makes a table of a partition or the reverse."""
+        if move.reason is not None:
+            yield self._effect("rows_unlogged", table)._replace(reason=move.reason)
+            return
         effect = self._effect("partitions", table)
         if move.table is None:
             yield effect

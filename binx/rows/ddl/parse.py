@@ -152,9 +152,9 @@ def _statement(reader: TokenReader) -> Statement | None:
             return _create(reader)
         case "ALTER":
             reader.accept_any("ONLINE", "OFFLINE")
-            reader.accept("IGNORE")
+            ignore = reader.accept("IGNORE")
             if reader.accept("TABLE"):
-                return alter_table(reader)
+                return alter_table(reader, ignore=ignore)
             if reader.accept("SEQUENCE"):
                 return _alter_sequence(reader)
             return _alter_database(reader) if reader.accept_any("DATABASE", "SCHEMA") else None

@@ -23,7 +23,7 @@ from binx.rows.ddl.statements import (
     CreateTable,
     DropDatabase,
     DropTables,
-    MovePartition,
+    MoveRows,
     NotUnderstood,
     RenameTables,
     TableName,
@@ -180,7 +180,7 @@ def _changed(
         case CreateTable():
             if context.committed or not parsed.if_not_exists:
                 yield qualified(parsed.table)
-        case AlterTable() if not all(isinstance(action, MovePartition) for action in parsed.actions):
+        case AlterTable() if not all(isinstance(action, MoveRows) for action in parsed.actions):
             yield qualified(parsed.table)
             yield from (qualified(table) for table in (parsed.new_name,) if table is not None)
         case RenameTables():

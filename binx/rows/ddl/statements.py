@@ -216,15 +216,17 @@ class PartitionMove(Enum):
     TABLE_TAKEN = "it becomes a partition"
 
 
-class MovePartition(NamedTuple):
-    """DROP, TRUNCATE, EXCHANGE, CONVERT, DISCARD, IMPORT: rows go or come without row events.
+class MoveRows(NamedTuple):
+    """A clause by which rows go or come without row events: with partitions, unless it has a reason.
 
     Attributes:
         table: the table that rows move to or from; None if there is none.
+        reason: what the statement did to rows if partitions have no part in it.
     """
 
     table: TableName | None = None
     kind: PartitionMove = PartitionMove.ROWS
+    reason: str | None = None
 
 
 class SetPeriod(NamedTuple):
@@ -255,7 +257,7 @@ AlterAction: TypeAlias = (
     | RenameTo
     | SetPeriod
     | SystemVersioning
-    | MovePartition
+    | MoveRows
 )
 
 
@@ -272,9 +274,9 @@ class AlterTable(NamedTuple):
         return next((action.table for action in reversed(self.actions) if isinstance(action, RenameTo)), None)
 
     @property
-    def moves(self) -> tuple[MovePartition, ...]:
-        """Its clauses by which rows come or go with partitions."""
-        return tuple(action for action in self.actions if isinstance(action, MovePartition))
+    def moves(self) -> tuple[MoveRows, ...]:
+        """Its clauses by which rows come or go without row events."""
+        return tuple(action for action in self.actions if isinstance(action, MoveRows))
 
 
 class RenameTables(NamedTuple):

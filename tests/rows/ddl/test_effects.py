@@ -92,7 +92,6 @@ def test_renames_stand_in_their_order() -> None:
     [
         ("DROP PARTITION p0", None),
         ("IMPORT PARTITION p0 TABLESPACE", None),
-        ("DISCARD TABLESPACE", None),
         ("TRUNCATE PARTITION p0, p1", None),
         ("EXCHANGE PARTITION p0 WITH TABLE w", ("shop", "w")),
         ("CONVERT PARTITION p0 TO TABLE x.w", ("x", "w")),
@@ -104,6 +103,34 @@ def test_partitions_that_come_or_go_are_told(clause: str, target: tuple[str, str
     effect = next(effect for effect in all_found if effect.action == "partitions")
     assert effect.table == "t"
     assert (None if effect.new_table is None else (effect.new_db, effect.new_table)) == target
+
+
+@pytest.mark.parametrize(
+    ("statement", "cause"),
+    [
+        ("ALTER IGNORE TABLE t ADD UNIQUE (a)", "IGNORE"),
+        ("ALTER IGNORE TABLE t ADD COLUMN e INT UNIQUE", "IGNORE"),
+        ("ALTER TABLE t ENGINE=BLACKHOLE", "BLACKHOLE"),
+        ("ALTER TABLE t ADD COLUMN e INT, ENGINE 'blackhole' COMMENT 'x'", "BLACKHOLE"),
+        ("ALTER TABLE t DISCARD TABLESPACE", "DISCARD"),
+        ("ALTER TABLE t IMPORT TABLESPACE", "IMPORT"),
+    ],
+)
+def test_rows_that_come_or_go_without_events_are_reported_with_the_reason(statement: str, cause: str) -> None:
+    found = effects(TABLE, statement)
+    assert "partitions" not in [effect.action for effect in found]
+    [effect] = [effect for effect in found if effect.action == "rows_unlogged"]
+    assert (effect.db, effect.table) == ("shop", "t")
+    assert effect.reason is not None
+    assert cause in effect.reason
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["ALTER TABLE t ADD UNIQUE (a)", "ALTER IGNORE TABLE t ADD KEY (a)", "ALTER TABLE t ENGINE=InnoDB"],
+)
+def test_statements_that_keep_all_rows_are_no_loss(statement: str) -> None:
+    assert "rows_unlogged" not in [effect.action for effect in effects(TABLE, statement)]
 
 
 def test_a_partition_that_becomes_a_table_makes_it_with_its_rows_and_back() -> None:

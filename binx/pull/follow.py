@@ -164,6 +164,7 @@ class Pull:
         progress: progress of the pull.
         lag_bytes: bytes of the server's logs not pulled yet; None if unknown.
         lag_seconds: seconds since the commit of the last pulled transaction; 0 if nothing is missing.
+        has_connected: whether a server has been found that has the logs; nothing is pulled before.
     """
 
     request: PullRequest
@@ -173,11 +174,11 @@ class Pull:
     progress: Progress = field(default_factory=Progress)
     lag_bytes: int | None = None
     lag_seconds: float | None = None
+    has_connected: bool = False
     _state: PullState = field(default_factory=PullState)
     _until: LogPosition | None = None
     _control: Server | None = None
     _archiving: _Archiving | None = None
-    _connected: bool = False
     _previous: Tail | None = None
     _damage: tuple[str, int] = ("", 0)
     _lag_time: float = 0.0
@@ -234,7 +235,7 @@ class Pull:
 
     def _may_retry(self, error: BinxError, failures: int) -> bool:
         """Whether to try again after an error."""
-        if not self._connected:
+        if not self.has_connected:
             return False
         if isinstance(error, DamagedError):
             event = f"{error.path} {error.offset}"
@@ -254,12 +255,12 @@ class Pull:
         folder = request.folder / chain.folder
         if self._archiving is not None:
             self._archiving.start(folder)
-        if not self._connected:
+        if not self.has_connected:
             start = f"the beginning of {chain.first}" if tail is None else f"{tail.log}, position {tail.end}"
             tls = ", TLS" if control.is_encrypted else ""
             server = f"{control.facts.flavour.value} {control.facts.version}"
             self.tell(f"{control.name}: {server}{tls}, from {start}")
-        self._connected = True
+        self.has_connected = True
         log, position = chain.first, MAGIC_SIZE
         if tail is not None:
             log, position = tail.log, tail.start
@@ -292,7 +293,7 @@ class Pull:
     def _chain_of(self, server: Server) -> tuple[Chain, Tail | None]:
         """Return the chain to pull and its newest log; a new chain if requested."""
         request, chains = self.request, self._state.chains
-        if chains and (self._connected or not request.new_chain):
+        if chains and (self.has_connected or not request.new_chain):
             chain = chains[-1]
             if chain.is_of(server.facts):
                 try:
@@ -409,7 +410,7 @@ class Pull:
             "updated": now_text(),
             "error": error,
         }
-        if not self._connected:
+        if not self.has_connected:
             status |= {name: value for name, value in self._state.status.items() if name in _REACHED}
         self._state.status = status
         with suppress(OutputError):

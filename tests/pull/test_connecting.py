@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -161,7 +166,10 @@ def test_odd_answers_are_errors_of_the_server(fake: Faker, facts: list[bytes], m
 
 @pytest.mark.parametrize("size", [0, 1, 5, 12, 30, 44])
 def test_a_greeting_that_is_cut_is_an_error_of_the_server(fake: Faker, size: int) -> None:
-    server = fake(greeting(b"mysql_native_password")[:size], lambda _: [])
+    def hang_up(_: bytes) -> list[bytes]:
+        raise ConnectionResetError
+
+    server = fake(greeting(b"mysql_native_password")[:size], hang_up)
     with pytest.raises(BinxError, match="the connection failed"):
         Server(server.login())
 
@@ -173,3 +181,21 @@ def test_an_answer_without_end_is_not_kept(fake: Faker) -> None:
     server = fake(greeting(b"mysql_native_password"), answering(facts))
     with pytest.raises(DamagedError, match="an answer of at most 64 MiB"):
         Server(server.login())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_pull_that_waits_for_the_first_server(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        port = silent.getsockname()[1]
+        command = [sys.executable, "-m", "binx", "pull", f"mysql://u@127.0.0.1:{port}", "--to", str(tmp_path)]
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as pull:
+            connection, _ = silent.accept()
+            with connection:
+                pull.send_signal(number)
+                _, errors = pull.communicate(timeout=60)
+                # The server has said nothing yet: its silence did not end the pull.
+                assert (pull.returncode, "the connection failed" in errors) == (code, False), errors

@@ -132,11 +132,11 @@ def test_lost_connections_are_made_again_and_damage_is_believed_in_the_end(tmp_p
     pull = Pull(request, notes.append)
     lost, damage = ConnectionLostError("gone", server="db1"), DamagedError("bad", path="a.000001", offset=4)
     assert not pull._may_retry(lost, 1)
-    pull._connected = True
+    pull.has_connected = True
     assert all(pull._may_retry(lost, failures) for failures in range(100))
     assert [pull._may_retry(damage, 1) for _ in range(3)] == [True, True, False]
     ends = Pull(replace(request, follow=False), notes.append)
-    ends._connected = True
+    ends.has_connected = True
     assert not ends._may_retry(lost, 50)
     assert not ends._may_retry(DiskFullError("full"), 1)
 

@@ -268,12 +268,18 @@ class _Show:
 
 @contextmanager
 def _ended_by_signals(pull: Pull) -> Iterator[list[int]]:
-    """End a pull after a transaction on SIGTERM and SIGINT; yields the received signals."""
+    """End a pull after a transaction on SIGTERM and SIGINT, or at once before the first connection.
+
+    Yields the received signals.
+    """
     received: list[int] = []
 
-    def end(number: int, _frame: FrameType | None) -> None:
+    def end(number: int, frame: FrameType | None) -> None:
         received.append(number)
         pull.stop.set()
+        handler = before[signal.Signals(number)]
+        if not pull.has_connected and callable(handler):
+            handler(number, frame)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

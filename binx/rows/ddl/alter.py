@@ -81,11 +81,11 @@ def alter_table(reader: TokenReader, *, ignore: bool = False) -> AlterTable:
         if not reader.accept(",") and not is_option and not reader.at_end and not _at_partitions(reader):
             raise reader.not_understood("a comma")
     if not reader.at_end:
-        actions += _moved_partitions(reader)
+        actions += _moved_rows(reader)
     elif clauses == 1:
         actions = [one._replace(alone=True) if isinstance(one, ConvertCharset) else one for one in actions]
     if ignore and any(isinstance(one, AddKey) and (one.key.unique or one.key.primary) for one in actions):
-        actions.append(MoveRows(reason="ALTER IGNORE TABLE removed rows for a new unique key"))
+        actions.append(MoveRows(reason="ALTER IGNORE TABLE may have removed rows for a new unique key"))
     return AlterTable(table, tuple(actions), if_exists)
 
 
@@ -97,7 +97,7 @@ def _at_partitions(reader: TokenReader) -> bool:
     return reader.current.upper in _PARTITION_WORDS
 
 
-def _moved_partitions(reader: TokenReader) -> list[AlterAction]:
+def _moved_rows(reader: TokenReader) -> list[AlterAction]:
     """Read a clause that may move rows by whole partitions or tablespaces."""
     for word in ("DISCARD", "IMPORT"):
         if reader.accept(word, "TABLESPACE"):

@@ -184,7 +184,7 @@ class Applier:
             # Made anew, as by FORCE, a table may store the same columns otherwise.
             changes.append(Change(ChangeKind.ALTERED, db, previous.name, previous, previous))
         for move in parsed.moves:
-            changes += self._move_partition(previous, move)
+            changes += self._exchange_table(previous, move)
         new = parsed.new_name
         if new is not None and (self._db(new), new.name) != (db, parsed.table.name):
             changes.append(self._rename(parsed.table, new))
@@ -211,7 +211,7 @@ class Applier:
         self.catalog.put(definition)
         return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
 
-    def _move_partition(self, table: TableDefinition | None, action: MoveRows) -> list[Change]:
+    def _exchange_table(self, table: TableDefinition | None, action: MoveRows) -> list[Change]:
         """Create the table that a partition becomes, or drop the one that becomes a partition (MariaDB)."""
         if action.table is None or action.kind is PartitionMove.ROWS:
             return []

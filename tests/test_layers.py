@@ -40,18 +40,7 @@ LAYERS = (
 )
 """From the ground up. ``kernels`` stand on ``errors`` alone."""
 
-_MADE_OF_LOGS = {
-    "sql",
-    "slices",
-    "dataset",
-    "lake",
-    "undo",
-    "inspect",
-    "compare",
-    "stats",
-    "verify",
-    "archive",
-}
+_MADE_OF_LOGS = set(LAYERS[LAYERS.index("sql") : LAYERS.index("recovery")])
 
 NEIGHBOURS = {
     "sql": {"where"},

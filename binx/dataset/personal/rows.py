@@ -145,7 +145,7 @@ class Masks:
             rules = None if self._rules is None else self._rules.of_table(table.db, table.name)
             if rules is not None:
                 for column in table.columns:
-                    self._matched |= {rule.names for rule in rules.of_column(column.name)}
+                    self._matched |= {rule.names for rule, _ in rules.of_column(column.name)}
 
     def facts(self) -> dict[str, Any]:
         """Return, for the manifest, the rules without wildcards that matched, and those that did not."""
@@ -168,7 +168,7 @@ class Masks:
 
     def _masked(self, table: TableChanges, rules: TableRules) -> TableChanges:
         names = [column.source_name for column in table.resolved.columns]
-        matched = {rule for name in names for rule in rules.of_column(name)}
+        matched = {rule for name in names for rule, _ in rules.of_column(name)}
         self._matched |= {rule.names for rule in matched}
         for rule, _ in rules.rules:
             if rule not in matched:

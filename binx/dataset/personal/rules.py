@@ -89,13 +89,13 @@ class TableRules(NamedTuple):
 
     rules: tuple[tuple[Rule, bool], ...]
 
-    def of_column(self, column: str) -> list[Rule]:
-        """Return the rules for a column."""
-        return [rule for rule, _ in self.rules if fnmatchcase(column.lower(), rule.column)]
+    def of_column(self, column: str) -> list[tuple[Rule, bool]]:
+        """Return the rules for a column, each with whether it hashes."""
+        return [(rule, hashes) for rule, hashes in self.rules if fnmatchcase(column.lower(), rule.column)]
 
     def masking(self, column: str) -> Masking | None:
         """Return how a column is masked; None if it is unchanged."""
-        matches = [(rule, hashes) for rule, hashes in self.rules if fnmatchcase(column.lower(), rule.column)]
+        matches = self.of_column(column)
         whole_column = [hashes for rule, hashes in matches if not rule.path]
         if whole_column:
             return Masking(drops=not all(whole_column), hashes=all(whole_column))

@@ -20,7 +20,7 @@ ASAN_TESTS ?= kernels event log rows source storage where sql dataset slices und
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
-.PHONY: help demo test check unit test-live asan fuzz lowest iceberg bench testdata man wheel standalone bare transcripts formats size clean needs-python needs-headers
+.PHONY: help demo test check unit test-live sweep asan fuzz lowest iceberg bench testdata man wheel standalone bare transcripts formats size decisions clean needs-python needs-headers
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -68,6 +68,9 @@ unit: $(VENV)/.installed ## all tests, in up to four processes
 test-live: $(VENV)/.installed ## the tests against real servers, which are unpacked if missing (ROUNDS=9 SEED=x)
 	$(BIN)/python testdata/make.py --install
 	ROUNDS=$(ROUNDS) SEED=$(SEED) $(BIN)/python -m pytest tests/live
+
+sweep: $(VENV)/.installed ## what `make test` leaves out: all logs and the corpus, damage at every byte, hostile sizes
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 -m sweep
 
 asan: $(VENV)/.installed ## the tests that use kernels, with address and undefined behaviour sanitizers
 	preload=$$($(BIN)/python -m tests.sanitizers build/asan) && cd build/asan && \
@@ -141,6 +144,9 @@ size: ## lines, files and extension modules of each package, and lines of tests
 		printf '%-16s %8d %6d %8d\n' "$$package" "$$(cat $$files | wc -l)" "$$(wc -w <<< $$files)" \
 			"$$(grep -c '\.pyx$$' <<< "$$files")"; \
 	done
+
+decisions: $(VENV)/.installed ## who decides what: owners of decisions, names used twice, files that a command runs
+	@$(BIN)/python -m tests.decisions
 
 clean: ## remove what was built
 	rm -rf build dist *.egg-info .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis $(VENV)/.installed

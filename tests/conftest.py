@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,8 +74,40 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+SEVERAL = 12
+"""Up to so many logs a test is run with all of them every time."""
+
+DIFFERING = {
+    "mysql-9.7/small/all_types",
+    "mysql-9.7/small/compressed",
+    "mysql-9.7/small/xa",
+    "mariadb-10.11/small/all_types_no_metadata",
+    "mariadb-10.11/small/compressed",
+    "mariadb-10.11/small/statements",
+}
+"""The small logs that stand for all others where a test takes more of them than that."""
+
+
+def log_of(item: pytest.Item) -> str | None:
+    """The log of testdata that a test is run with, without the end of its name."""
+    callspec = getattr(item, "callspec", None)
+    for value in callspec.params.values() if callspec else ():
+        if isinstance(value, Path) and value.suffix == ".binlog" and TESTDATA in value.parents:
+            return value.relative_to(TESTDATA).with_suffix("").as_posix()
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In each of several processes, which must agree about the order, put the longest scopes first."""
+    """Leave to the sweep what many logs show alike; among several processes, begin with the longest scopes.
+
+    Processes must agree about the order.
+    """
+    logs = {item: log_of(item) for item in items}
+    counts = Counter(item.nodeid.partition("[")[0] for item, log in logs.items() if log)
+    for item, log in logs.items():
+        if log and counts[item.nodeid.partition("[")[0]] > SEVERAL and log not in DIFFERING:
+            item.add_marker(pytest.mark.sweep)
     if hasattr(config, "workerinput"):
         ranks = {scope: rank for rank, scope in enumerate(LONG)}
         items.sort(key=lambda item: ranks.get(scope_of(item.nodeid), len(ranks)))

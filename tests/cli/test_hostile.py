@@ -19,6 +19,8 @@ from tests.cli.process import binx_with
 from tests.log import building as b
 from tests.sanitizers import SANITIZED
 
+pytestmark = pytest.mark.sweep
+
 ADDRESSES = 3 << 30
 PEAK = 180 << 20
 WIDE_PEAK = 300 << 20

@@ -230,6 +230,7 @@ def test_where_nothing_is_whole_the_damage_is_told(tmp_path: Path) -> None:
 # Any damage at all.
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["tagged_gtids", "row_image_minimal", "compressed", "rollback"])
 def test_whatever_bit_is_flipped_only_whole_transactions_come_out(name: str, tmp_path: Path) -> None:
     source = SMALL / f"{name}.binlog"
@@ -263,6 +264,7 @@ def bare(line: str) -> Any:
     return document
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["no_checksum"])
 def test_without_checksums_any_flipped_bit_gives_an_answer_or_an_error(name: str, tmp_path: Path) -> None:
     original = (SMALL / f"{name}.binlog").read_bytes()

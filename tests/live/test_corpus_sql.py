@@ -65,6 +65,7 @@ def tables_after(server: Server, made: list[str], text: bytes) -> tuple[set[str]
     return errors, {"sums": sums, "tables": NOT_COUNTED.sub("", shown)}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("path", sorted((CORPUS / "files").glob("*.binlog")), ids=lambda path: path.stem)
 def test_the_sql_of_an_old_log_does_what_its_readers_text_does(
     path: Path, servers: dict[Flavour, Server]

@@ -173,6 +173,7 @@ def damaged(data: bytes, path: Path) -> None:
         decode(path, verify=False)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["no_checksum", "tagged_gtids", "partial_json"])
 def test_a_file_cut_at_any_byte_gives_rows_or_an_error(name: str, tmp_path: Path) -> None:
     data = (SMALL / f"{name}.binlog").read_bytes()
@@ -180,6 +181,7 @@ def test_a_file_cut_at_any_byte_gives_rows_or_an_error(name: str, tmp_path: Path
         damaged(data[:size], tmp_path / "cut.000001")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["no_checksum", "xa", "row_image_minimal"])
 def test_a_file_with_a_flipped_bit_gives_rows_or_an_error(name: str, tmp_path: Path) -> None:
     data = (SMALL / f"{name}.binlog").read_bytes()

@@ -96,6 +96,7 @@ def test_the_shops_logs_hold_what_their_servers_reader_prints(path: Path, tmp_pa
     compare(path, listing_of(path, tmp_path))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("path", corpus_files(), ids=name_of)
 def test_logs_of_old_and_odd_servers_hold_what_a_servers_reader_prints(
     corpus: Path, path: Path, tmp_path: Path

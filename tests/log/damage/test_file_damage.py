@@ -19,6 +19,8 @@ from tests.conftest import TESTDATA
 from tests.log.building import flipped
 from tests.log.searching import Bytes, read
 
+pytestmark = pytest.mark.sweep
+
 IN_USE_FLAG_AT = 4 + 17
 LEVELS = list(Level)
 

@@ -150,6 +150,7 @@ def test_a_savepoint_whose_name_is_no_text_is_called_by_its_escapes(tmp_path: Pa
     assert [line for line in lines if "xff" in line] == ['SAVEPOINT "\\xff\\\\xfe";']
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "path",
     [path for path in SMALL if path.stem in {"all_types", "statements", "xa", "partial_json"}],

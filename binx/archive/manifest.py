@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
+from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
 from binx.log.index.file import log_checksums
 from binx.log.index.lookup import SUFFIX as INDEX_SUFFIX
 from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
+from binx.storage.contracts import Contract
 from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store
 from binx.version import __version__
 
-CONTRACT = 1
-"""The archive's format version; later ones are rejected."""
+CONTRACT = Contract(1, again="archive that log into another place")
+"""The contract of an archive's manifests."""
 
 LOG, INDEX = "log", "index"
 """Kinds of objects."""
@@ -146,7 +147,7 @@ _DIGEST = "manifest_sha256"
 
 def encode_manifest(log: ArchivedLog) -> bytes:
     """Serialize a manifest."""
-    document = {"contract": CONTRACT, "binx": __version__, **asdict(log)}
+    document = {"contract": CONTRACT.number, "binx": __version__, **asdict(log)}
     return _text(document | {_DIGEST: _digest(document)})
 
 
@@ -162,20 +163,14 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
     """Parse a manifest.
 
     Raises:
-        UnsupportedError: its format version is not supported.
+        UnsupportedError: a newer version of binx wrote it.
     """
     try:
         document: dict[str, Any] = json.loads(data)
-        contract = document.get("contract")
-        if not isinstance(contract, int) or contract < 1:
-            raise ValueError(f"its contract is {contract!r}")
-        if contract > CONTRACT:
-            raise UnsupportedError(
-                f"expected a manifest of contract {CONTRACT} at most, found {contract!r}; it was written"
-                " by a newer binx",
-                path=path,
-            )
-        if document.pop(_DIGEST) != _digest(document):
+        digest = document.pop(_DIGEST, "")
+        is_unchanged = digest == _digest(document)
+        document = CONTRACT.migrated(document, path)
+        if not is_unchanged:
             raise ValueError("its fields do not match their hash: it was changed")
         del document["contract"], document["binx"]
         document["objects"] = tuple(StoredObject(**entry) for entry in document["objects"])

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, OutputError, RefusedError, SourceError
 from binx.storage.locking import LockedError
 from binx.storage.output import output_errors
@@ -130,13 +131,16 @@ class DataSet:
 
         Raises:
             OutputError: the manifest cannot be read.
+            UnsupportedError: a newer version of binx wrote it.
         """
         name = manifest_name(source)
         try:
             text = self.store.read(name)
             if text is None:
                 return None
-            manifest: dict[str, Any] = json.loads(text)
+            document = json.loads(text)
+            _check_members(document, {"contract": int}, "it")
+            manifest = CONTRACT.migrated(document, self.store.path(name).partition("?")[0])
             _check_manifest(manifest)
         except SourceError as error:
             raise OutputError(f"the manifest {error.message}", path=error.path) from error
@@ -181,7 +185,7 @@ class DataSet:
 
 
 _MEMBERS: dict[str, type] = {
-    "contract": int, "source": dict, "request": dict, "gtid_set": str, "files": list,
+    "source": dict, "request": dict, "gtid_set": str, "files": list,
     "damage": list, "losses": list, "warnings": list,
 }  # fmt: skip
 _OF_SOURCE: dict[str, type] = {"name": str, "identity": str, "sha256": str, "flavour": str}

@@ -12,7 +12,7 @@ from binx.dataset.chain import source_name
 from binx.dataset.continuation import ChainState, behind_record
 from binx.dataset.dataset import DataSet
 from binx.dataset.finder import Finder, Salvaging, damage_sentences
-from binx.dataset.manifest import CONTRACT, LogReport, TableVersion, manifest, source_record
+from binx.dataset.manifest import LogReport, TableVersion, manifest, source_record
 from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
@@ -118,7 +118,7 @@ class LogExport:
             RefusedError: the data set has transactions from after the end of this copy of the log.
         """
         existing = None if self._options.force else self._dataset.manifest(self.source)
-        if existing is None or existing["contract"] != CONTRACT:
+        if existing is None:
             return None
         last = existing.get("last_commit_version")
         start = -1 if last is None else last - self.file.commit_version(0)

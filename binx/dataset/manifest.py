@@ -17,10 +17,11 @@ from binx.log.scanning import Ending
 from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS, DecoderReport
 from binx.rows.statements import Statement
 from binx.source.wording import counted
+from binx.storage.contracts import Contract
 from binx.version import __version__
 
-CONTRACT = 1
-"""The version of the data set's format; readers refuse unknown versions."""
+CONTRACT = Contract(1, again="export that binary log again")
+"""The contract of a data set's manifests, and of the files that they list."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CHANGES = ("inserts", "updates", "deletes")
@@ -137,7 +138,7 @@ def manifest(
     first, last = sums.first or (None, None), sums.last or (None, None)
     tables = sorted(sums.tables.items())
     return {
-        "contract": CONTRACT,
+        "contract": CONTRACT.number,
         "binx": __version__,
         "source": dict(source),
         "request": dict(request),

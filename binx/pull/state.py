@@ -12,14 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from binx.errors import AbsentError, DamagedError, RefusedError, UnsupportedError
+from binx.errors import AbsentError, DamagedError, RefusedError
 from binx.pull.server import ServerFacts
+from binx.storage.contracts import Contract
 from binx.storage.locking import held_since
 from binx.storage.output import open_output
 
 STATE = "pull.json"
 LOCK = ".pull.lock"
-CONTRACT = 1
+CONTRACT = Contract(1, again="pull into another folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class PullState:
     def write(self, folder: Path) -> None:
         """Write the state atomically and sync it to disk."""
         document = {
-            "contract": CONTRACT,
+            "contract": CONTRACT.number,
             "chains": [asdict(chain) for chain in self.chains],
             "status": self.status,
         }
@@ -99,11 +100,7 @@ def read_state(folder: Path) -> PullState | None:
     """Return the state of a folder; None if nothing was pulled there."""
     path = folder / STATE
     try:
-        document = json.loads(path.read_bytes())
-        if document["contract"] != CONTRACT:
-            raise UnsupportedError(
-                f"expected contract {CONTRACT}, found {document['contract']}", path=str(path)
-            )
+        document = CONTRACT.migrated(json.loads(path.read_bytes()), str(path))
         return PullState([Chain(**chain) for chain in document["chains"]], dict(document["status"]))
     except (FileNotFoundError, NotADirectoryError):
         return None

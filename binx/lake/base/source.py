@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet, escape_name
-from binx.dataset.manifest import CONTRACT, Sums, manifest
+from binx.dataset.manifest import Sums, manifest
 from binx.dataset.options import ParquetOptions
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
@@ -124,7 +124,7 @@ class BaseSource:
     def find_committed(self) -> SourceReport | None:
         """Return the report of an earlier commit by the same request, or None."""
         known = None if self._options.force else self._dataset.manifest(self.backup.source)
-        if known is None or known["contract"] != CONTRACT or known.get("request") != self._request():
+        if known is None or known.get("request") != self._request():
             return None
         return SourceReport(self.backup.source, self.backup.path, True, known)
 

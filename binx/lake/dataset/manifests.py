@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from binx.dataset.manifest import CONTRACT
-from binx.errors import AbsentError, BinxError, UnsupportedError
+from binx.errors import AbsentError, BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile
 from binx.lake.dataset.spans import Span
@@ -163,13 +163,7 @@ def read_manifests(place: Place, listed: Sequence[Listed]) -> Iterator[Manifest]
 def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
     path = place.shown(listed.path)
     try:
-        document = json.loads(content)
-        if document["contract"] != CONTRACT:
-            raise UnsupportedError(
-                f"has contract version {document['contract']}, this loader supports {CONTRACT}: use the"
-                " loader of the binx version that wrote it",
-                path=path,
-            )
+        document = CONTRACT.migrated(json.loads(content), path)
         by_rows = document.get("request", {}).get("where") is not None
         changes: list[ChangesFile] = []
         others: dict[str, list[str]] = defaultdict(list)

@@ -100,12 +100,7 @@ def _read_state(place: Place) -> tuple[bytes | None, State]:
     if content is None:
         return None, State()
     try:
-        document = json.loads(content)
-        if document["contract"] != CONTRACT:
-            raise BinxError(
-                "was written by another version of the loader: load into a new folder",
-                path=place.shown(STATE),
-            )
+        document = CONTRACT.migrated(json.loads(content), place.shown(STATE))
         state: State = reader_of(State)(document)
     except NOT_UNDERSTOOD as error:
         raise BinxError(

@@ -14,8 +14,9 @@ from binx.lake.dataset.spans import Span, without
 from binx.lake.dataset.statements import Statement, spelled_as_rows
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Column, Epoch
+from binx.storage.contracts import Contract
 
-CONTRACT = 10
+CONTRACT = Contract(10, again="load into a new folder")
 NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
 
 
@@ -203,7 +204,7 @@ class State:
         garbage: files of the former state, which readers may still have open.
     """
 
-    contract: int = CONTRACT
+    contract: int = CONTRACT.number
     version: int = 0
     at: str = ""
     order: list[str] = field(default_factory=list)

@@ -22,7 +22,7 @@ from binx.lake.plan import lives_of
 from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
 from binx.lake.table_name import TableName, listed_tables
 from binx.lake.tables.lacking import lacking_of, unlogged
-from binx.lake.tables.lives import Life
+from binx.lake.tables.lives import Column, Life
 from binx.lake.tasks.merge import Merge, Piece
 from binx.rows.ddl.parse import sets_mode, without_start_transaction
 from binx.rows.ddl.tokens import identifier
@@ -93,6 +93,7 @@ class TableAt(NamedTuple):
         definition: the statements that create the table as it was then; empty if no CREATE TABLE is logged.
         refused: why these statements would fail; empty if they would not.
         generated: the generated columns.
+        columns: the table's columns, by their names in ``rows``.
     """
 
     name: TableName
@@ -103,6 +104,7 @@ class TableAt(NamedTuple):
     refused: str
     generated: frozenset[str]
     key: tuple[str, ...]
+    columns: Mapping[str, Column]
 
     def row(self, values: Sequence[str]) -> TableAt:
         """Return the same table with only the row of one key."""
@@ -174,7 +176,8 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     definition, refused = definition_of(life, arrivals.texts)
     generated = frozenset(name for number, name in names.items() if facts.get(number))
     key = tuple(names[number] for number in epoch.key)
-    return TableAt(name, stored, moment, missing, definition, refused, generated, key)
+    columns = {names[column.id]: column for column in epoch.columns}
+    return TableAt(name, stored, moment, missing, definition, refused, generated, key, columns)
 
 
 def _missing(life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State) -> list[str]:

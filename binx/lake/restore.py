@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import json
-import struct
-from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binx.errors import RefusedError
+from binx.kernels.render.row_changes import Spelling
+from binx.lake.arrow.types import sql_type
 from binx.lake.at_moment import TableAt
 from binx.lake.options import CSV, PARQUET
-from binx.rows.columns.arrow_schema import time_text
+from binx.lake.tables.lives import Column
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.tokens import identifier
-from binx.sql.literals import comment_text, text_literal
+from binx.slices.rendering import STATEMENT_BYTES, Changes, Part, Piece, columns
+from binx.sql.literals import SqlValues, comment_text
+from binx.sql.session import LENIENT_MODE, STRICT_MODE
+from binx.sql.values import Spelled, ValueWriter
 from binx.storage.output import OutputStream
 
 _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
-_ROWS = 1_000
-"""Rows per INSERT, and per batch that is formatted at once."""
+_ROWS = 10_000
+"""Rows that are written at once."""
 
-_STATEMENT_BYTES = 1 << 20
+_FRACTION = 6
+"""Digits of a second's fraction where the type does not say."""
 
 
 def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = True) -> None:
@@ -41,33 +46,73 @@ def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = 
             writer.write_table(table.rows)
             writer.add_key_value_metadata({"binx.table": json.dumps(noted)})
         return
-    lines = _csv(table) if form == CSV else _sql(table, create=create)
-    for line in lines:
-        out.write(line.encode("utf-8", "surrogatepass"))
+    for text in _csv(table) if form == CSV else _sql(table, create=create):
+        out.write(text)
 
 
-def _csv(table: TableAt) -> Iterator[str]:
+def _csv(table: TableAt) -> Iterator[bytes]:
     """Values as the server prints them, quoted; binary in hexadecimal, NULL as an empty field."""
     names = [name for name in table.rows.column_names if name not in _OWN]
-    yield ",".join(map(_cell, names)) + "\n"
-    for row in _values(table.rows):
-        yield ",".join("" if row[name] is None else _cell(_printed(row[name])) for name in names) + "\n"
+    titles = ('"' + table.columns[name].name.replace('"', '""') + '"' for name in names)
+    yield f"{','.join(titles)}\n".encode()
+    yield from _rows(table, names, CsvValues(), b"", b",", b"\n", None)
 
 
-def _cell(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
+class CsvValues(ValueWriter):
+    """Writes columns as fields of CSV: what :mod:`binx.sql.literals` writes, in double quotes."""
+
+    null = quote = b""
+    string = Spelling.SPELL_TEXT
+    true, false = b"1", b"0"
+
+    def spelled(self, array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
+        """Quote the values."""
+        if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+            array = pc.replace_substring(array, '"', '""')
+        spelled = [*super().spelled(array, logical)]
+        spelled[0] = spelled[0].within(b'"', b"")
+        spelled[-1] = spelled[-1].within(b"", b'"')
+        return tuple(spelled)
+
+    def misfit(self, text: str, _: LogicalType) -> str:
+        """The text in quotes."""
+        return f'"{text}"'
+
+    def binary(self, array: pa.Array) -> Spelled:
+        """Bytes in hexadecimal."""
+        return Spelled(Spelling.SPELL_HEXADECIMAL, array)
+
+    vector = binary
+
+    def geometry(self, srid: pa.Array, wkb: pa.Array) -> tuple[Spelled, ...]:
+        """The bytes that the server stores, in hexadecimal."""
+        return tuple(part._replace(open=b"", close=b"") for part in SqlValues().geometry(srid, wkb))
 
 
-def _sql(table: TableAt, *, create: bool) -> Iterator[str]:
+def _sql(table: TableAt, *, create: bool) -> Iterator[bytes]:
     if create and table.refused:
         raise RefusedError(
             f"the CREATE TABLE of {table.name} cannot be written: {table.refused}; make the table, and write"
             " its rows with --no-create"
         )
+    yield "".join(_head(table, create=create)).encode("utf-8", "surrogatepass")
+    names = [name for name in table.rows.column_names if name not in (*_OWN, *table.generated)]
+    called = f"{identifier(table.name.db)}.{identifier(table.name.table)}"
+    listed = ", ".join(identifier(table.columns[name].name) for name in names)
+    statement = f"INSERT INTO {called} ({listed}) VALUES\n".encode(), b";\n", b""
+    mode = LENIENT_MODE if _is_lenient(table) else STRICT_MODE
+    yield f"SET SESSION sql_mode = '{mode}';\nBEGIN;\n".encode()
+    yield from _rows(table, names, SqlValues(), b"(", b", ", b")", statement)
+    yield b"COMMIT;\n"
+
+
+def _head(table: TableAt, *, create: bool) -> Iterator[str]:
+    """Yield what comes before the rows, with ``create`` the statements that make the table."""
     yield f"-- {comment_text(f'{table.name} as of {table.moment}')}, by binx state\n"
     for text in table.missing:
         yield f"-- Incomplete: {comment_text(text)}\n"
     yield "SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 0;\n"
+    yield "/*M!100201 SET SESSION check_constraint_checks = 0 */;\n"
     if create and not table.definition:
         yield "-- Its CREATE TABLE is not in the logs.\n"
     if create and any("VERSIONING" in text.upper() for text in table.definition):
@@ -75,75 +120,85 @@ def _sql(table: TableAt, *, create: bool) -> Iterator[str]:
     for text in table.definition if create else ():
         # The text may end with a comment.
         yield f"{text}\n;\n"
-    yield "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO';\nBEGIN;\n"
-    names = [name for name in table.rows.column_names if name not in (*_OWN, *table.generated)]
-    called = f"{identifier(table.name.db)}.{identifier(table.name.table)}"
-    head = f"INSERT INTO {called} ({', '.join(map(identifier, names))}) VALUES\n"
-    rows: list[str] = []
-    size = 0
-    for row in _values(table.rows):
-        rows.append(f"({', '.join(_literal(row[name]) for name in names)})")
-        size += len(rows[-1])
-        if len(rows) >= _ROWS or size >= _STATEMENT_BYTES:
-            yield head + ",\n".join(rows) + ";\n"
-            rows, size = [], 0
-    if rows:
-        yield head + ",\n".join(rows) + ";\n"
-    yield "COMMIT;\n"
 
 
-def _values(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
-    """Yield rows as Python objects; values that the type cannot hold are text as the server prints it."""
-    for batch in rows.to_batches(max_chunksize=_ROWS):
-        fields = [
-            field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
-            for field in batch.schema
-        ]
-        for row in batch.cast(pa.schema(fields)).to_pylist():
-            row.update(row.get("_misfits") or ())
-            yield row
+def _is_lenient(table: TableAt) -> bool:
+    """Whether a strict session rejects a value: an ENUM's error value, or NULL for what is not known."""
+    rows = table.rows
+    if rows.column("_unknown").null_count < len(rows):
+        return True
+    members = [rows.column(name) for name, column in table.columns.items() if _kind(column) is Kind.ENUM]
+    return any(
+        pc.any(pc.equal(values, 0 if pa.types.is_integer(values.type) else "")).as_py() for values in members
+    )
 
 
-def _literal(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, float):
-        # Without an exponent it would be a DECIMAL, which has no negative zero.
-        return f"{value!r}e0" if value == 0 else repr(value)
-    if isinstance(value, int | Decimal):
-        return _printed(value)
-    if isinstance(value, bytes | dict | list):
-        data = _bytes(value)
-        return f"x'{data.hex()}'" if data else "''"
-    return text_literal(_printed(value), escapes=True)
+def _rows(
+    table: TableAt,
+    names: Sequence[str],
+    writer: ValueWriter,
+    opening: bytes,
+    between: bytes,
+    closing: bytes,
+    statement: tuple[bytes, bytes, bytes] | None,
+) -> Iterator[bytes]:
+    """Write rows with texts around and between their values; with ``statement``, several rows in each."""
+    logical = {name: _logical(table.columns[name], table.rows.schema.field(name).type) for name in names}
+    for batch in table.rows.to_batches(max_chunksize=_ROWS):
+        misfits = _misfits(batch)
+        parts: list[bytes | Part] = []
+        for number, name in enumerate(names):
+            values = writer.values(batch.column(name), logical[name], misfits.get(name, ()))
+            parts += columns(between if number else opening, values, None)
+        numbers = memoryview(np.arange(batch.num_rows, dtype=np.int64).data)
+        versions = memoryview(np.zeros(batch.num_rows, np.int64).data)
+        changes = Changes(versions, numbers, None, batch.num_rows, [*parts, closing], None, statement)
+        yield from Piece([changes], statement_bytes=STATEMENT_BYTES).text(0, batch.num_rows)
 
 
-def _printed(value: Any) -> str:
-    """Return a value as text."""
-    return next((print_(value) for kind, print_ in _PRINTED if isinstance(value, kind)), str(value))
+def _misfits(batch: pa.RecordBatch) -> dict[str, list[tuple[int, str]]]:
+    """Return the row and text of the values that their columns cannot hold, by column."""
+    misfits: dict[str, list[tuple[int, str]]] = {}
+    if "_misfits" in batch.schema.names:
+        for row, texts in enumerate(batch.column("_misfits").to_pylist()):
+            for name, text in texts or ():
+                misfits.setdefault(name, []).append((row, text))
+    return misfits
 
 
-def _time(value: timedelta) -> str:
-    return time_text(value // timedelta(microseconds=1), 6 if value.microseconds else 0)
-
-
-def _bytes(value: bytes | Mapping[str, Any] | list[float]) -> bytes:
-    """Return the bytes that a column accepts: a geometry's SRID and WKB, a vector's numbers."""
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, list):
-        return struct.pack(f"<{len(value)}f", *value)
-    return struct.pack("<I", value["srid"]) + bytes(value["wkb"])
-
-
-_PRINTED: tuple[tuple[Any, Callable[[Any], str]], ...] = (
-    (bool, lambda value: str(int(value))),
-    (float, repr),
-    (Decimal, lambda value: format(value, "f")),
-    (datetime, lambda value: value.isoformat(" ")),
-    (date, date.isoformat),
-    (timedelta, _time),
-    ((bytes, dict, list), lambda value: _bytes(value).hex()),
+_KINDS = (
+    (pa.types.is_boolean, Kind.BOOL),
+    (pa.types.is_integer, Kind.INT64),
+    (pa.types.is_floating, Kind.FLOAT64),
+    (pa.types.is_decimal, Kind.DECIMAL),
+    (pa.types.is_date, Kind.DATE),
+    (pa.types.is_timestamp, Kind.DATETIME),
+    (pa.types.is_duration, Kind.TIME),
+    (pa.types.is_binary, Kind.BINARY),
+    (pa.types.is_struct, Kind.GEOMETRY),
+    (pa.types.is_list, Kind.VECTOR),
 )
+"""Kinds by the Arrow types of values in tables; text has several."""
+
+
+def _kind(column: Column) -> Kind:
+    """Return the kind of a column of text or numbers."""
+    base = column.mysql_type.lower()
+    if column.arrow_type == "extension<arrow.json>":
+        return Kind.JSON
+    return Kind.ENUM if base.startswith("enum") else Kind.SET if base.startswith("set") else Kind.TEXT
+
+
+def _logical(column: Column, kind: pa.DataType) -> LogicalType:
+    """Return the logical type of a column's values, as far as their text depends on it."""
+    own = _kind(column)
+    if own is Kind.TEXT:
+        own = next((found for is_of, found in _KINDS if is_of(kind)), own)
+    parsed = sql_type(column)
+    return LogicalType(
+        own,
+        column.mysql_type,
+        fraction=_FRACTION if parsed is None else parsed.size,
+        charset=column.charset or None,
+        members=None if pa.types.is_integer(kind) else (),
+    )

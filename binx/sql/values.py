@@ -26,7 +26,7 @@ Texts are ``large_binary`` in UTF-8: a value of 1 GiB doubles in hexadecimal, an
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -105,13 +105,22 @@ class ValueWriter:
 
     def column(self, images: BatchImages, index: int) -> tuple[Spelled, ...]:
         """Write a column of a batch, including values that do not fit its type, which are null in it."""
-        column, values = images.columns[index], images.column(index)
-        spelled = self.spelled(values, column.type)
-        misfits = images.misfits.get(column.name)
-        if misfits is None:
+        column = images.columns[index]
+        return self.values(images.column(index), column.type, images.misfits.get(column.name, ()))
+
+    def values(
+        self, values: pa.Array, logical: LogicalType, misfits: Sequence[tuple[int, str]]
+    ) -> tuple[Spelled, ...]:
+        """Write values of a type, and the row and text of each that does not fit it, which is null among them.
+
+        Args:
+            values, logical: as in :meth:`spelled`.
+        """
+        spelled = self.spelled(values, logical)
+        if not misfits:
             return spelled
         rows = pa.array([row for row, _ in misfits], pa.int64())
-        texts = pa.array([self.misfit(text, column.type).encode() for _, text in misfits], TEXT)
+        texts = pa.array([self.misfit(text, logical).encode() for _, text in misfits], TEXT)
         which = pc.is_in(pa.array(range(len(values)), pa.int64()), value_set=rows)
         nulls = pc.if_else(values.is_valid(), pa.scalar(None, TEXT), pa.scalar(self.null, TEXT))
         misfit_texts = Spelled(Spelling.SPELL_TEXT, pc.replace_with_mask(nulls, which, texts))

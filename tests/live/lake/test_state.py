@@ -132,6 +132,31 @@ def test_tables_are_defined_as_their_server_did(server: Server, tmp_path: Path) 
         assert server.query(f"CHECKSUM TABLE {table}") == count
 
 
+VALUES = """
+CREATE DATABASE small; USE small; SET SESSION sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO';
+CREATE TABLE odd (id INT PRIMARY KEY AUTO_INCREMENT, d DATE, t DATETIME(3), `_commit_version` INT, r DOUBLE,
+                  f FLOAT, b BLOB, bits BIT(9), flag BIT(1), n DECIMAL(60,2), e ENUM('a', 'b'),
+                  s SET('x', 'y'), g POINT, l VARCHAR(20) CHARACTER SET latin1, h TIME(2), y YEAR);
+INSERT INTO odd VALUES
+  (0, '2026-02-31', '2026-02-30 23:59:59.125', 1, -0e0, 1e-20, x'0027', 5, 1, -1e50, 'a', 'x,y', POINT(1, 2),
+   'caf\\'\\\\é"', '-838:59:59', 1999),
+  (1, '0000-00-00', '2026-04-00', 2, 1e22, 3.4028234e38, '', 511, 0, 0, 9, '', NULL, '', '00:00:00.25', 0),
+  (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+"""
+
+
+def test_values_that_strict_sessions_reject_are_restored(server: Server, tmp_path: Path) -> None:
+    [log] = logs_of(server, VALUES)
+    assert binx("to-parquet", log, "-o", tmp_path / "lake", "--quiet").code == 0
+    texts = "d, t, `_commit_version`, r, f, HEX(b), bits + 0, flag + 0, n, e, e + 0, s, HEX(g), l, h, y"
+    wanted = f"SELECT id, {texts} FROM small.odd ORDER BY id"
+    before = server.query(wanted)
+    made = binx("state", tmp_path / "lake", "--table", "small.odd", "--format", "sql")
+    assert made.code == 0, made.err
+    server.script(f"DROP TABLE small.odd;\n{made.out}")
+    assert server.query(wanted) == before
+
+
 QUERIED = """
 CREATE DATABASE small; USE small;
 CREATE TABLE t (a INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE TABLE other (a INT);

@@ -92,7 +92,7 @@ class TableAt(NamedTuple):
             ``_misfits`` if there may be any, and ``_unknown``, the columns that only the server knows.
         definition: the statements that create the table as it was then; empty if no CREATE TABLE is logged.
         refused: why these statements would fail; empty if they would not.
-        generated: the generated columns.
+        generated: how columns are generated: ``virtual``, ``row_start`` and so on.
         columns: the table's columns, by their names in ``rows``.
     """
 
@@ -102,7 +102,7 @@ class TableAt(NamedTuple):
     missing: list[str]
     definition: list[str]
     refused: str
-    generated: frozenset[str]
+    generated: Mapping[str, str]
     key: tuple[str, ...]
     columns: Mapping[str, Column]
 
@@ -174,7 +174,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
         for number, column in zip(unit.ids, unit.version.columns, strict=True)
     }
     definition, refused = definition_of(life, arrivals.texts)
-    generated = frozenset(name for number, name in names.items() if facts.get(number))
+    generated = {name: facts[number] for number, name in names.items() if facts.get(number)}
     key = tuple(names[number] for number in epoch.key)
     columns = {names[column.id]: column for column in epoch.columns}
     return TableAt(name, stored, moment, missing, definition, refused, generated, key, columns)

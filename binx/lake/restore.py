@@ -25,6 +25,7 @@ from binx.sql.values import Spelled, ValueWriter
 from binx.storage.output import OutputStream
 
 _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
+_ROW_START = "row_start"
 _ROWS = 10_000
 """Rows that are written at once."""
 
@@ -34,6 +35,9 @@ _FRACTION = 6
 
 def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = True) -> None:
     """Write a table; with ``create``, SQL creates the table, too.
+
+    SQL has the current rows of a system-versioned table with the times that they begin at, which servers
+    accept since MariaDB 10.11, and not those that ended.
 
     Raises:
         RefusedError: for SQL: the logs do not have the table's definition.
@@ -96,12 +100,19 @@ def _sql(table: TableAt, *, create: bool) -> Iterator[bytes]:
             " its rows with --no-create"
         )
     yield "".join(_head(table, create=create)).encode("utf-8", "surrogatepass")
-    names = [name for name in table.rows.column_names if name not in (*_OWN, *table.generated)]
+    # MariaDB sets the end of a current row itself.
+    names = [
+        name
+        for name in table.rows.column_names
+        if name not in _OWN and table.generated.get(name, _ROW_START) == _ROW_START
+    ]
     called = f"{identifier(table.name.db)}.{identifier(table.name.table)}"
     listed = ", ".join(identifier(table.columns[name].name) for name in names)
     statement = f"INSERT INTO {called} ({listed}) VALUES\n".encode(), b";\n", b""
     mode = LENIENT_MODE if _is_lenient(table) else STRICT_MODE
     yield f"SET SESSION sql_mode = '{mode}';\nBEGIN;\n".encode()
+    if is_versioned(table):
+        yield b"SET SESSION system_versioning_insert_history = 1;\n"
     yield from _rows(table, names, SqlValues(), b"(", b", ", b")", statement)
     yield b"COMMIT;\n"
 
@@ -120,6 +131,11 @@ def _head(table: TableAt, *, create: bool) -> Iterator[str]:
     for text in table.definition if create else ():
         # The text may end with a comment.
         yield f"{text}\n;\n"
+
+
+def is_versioned(table: TableAt) -> bool:
+    """Whether MariaDB keeps earlier versions of the table's rows (WITH SYSTEM VERSIONING)."""
+    return _ROW_START in table.generated.values()
 
 
 def _is_lenient(table: TableAt) -> bool:

@@ -111,7 +111,7 @@ class ValueWriter:
     def values(
         self, values: pa.Array, logical: LogicalType, misfits: Sequence[tuple[int, str]]
     ) -> tuple[Spelled, ...]:
-        """Write values of a type, and the row and text of each that does not fit it, which is null among them.
+        """Write values of a type; ``misfits`` are the row and text of each that does not fit it.
 
         Args:
             values, logical: as in :meth:`spelled`.

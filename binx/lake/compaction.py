@@ -42,6 +42,7 @@ def expire(state: State, first: str) -> None:
 def compact(state: State, place: Place) -> None:
     """Join small consecutive files of ``history/`` that have the same table, version and day."""
     done, files = _applied_to(state)
+    files = [file for file in files if not file.lost]
     joined: dict[str, ChangesFile | None] = {}
     for group in _groups(files):
         joined |= dict.fromkeys((file.path for file in group), None)

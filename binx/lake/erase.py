@@ -75,9 +75,11 @@ class _Erasing:
         self._table = table
         self._events: set[tuple[str, str, str, str, int]] = set()
         self._name = TableName.parse(table)
+        # What was lost when another server took over is in history/, too.
+        lives = {life.id: life for life in (*lives_of(self._state), *lives_of(self._state, with_lost=True))}
         self._lives = [
             life
-            for life in lives_of(self._state)
+            for life in lives.values()
             if life.name == self._name
             or (life.name is None and any(name == self._name for _, name in life.names))
         ]

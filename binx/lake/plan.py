@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
 from binx.lake.arrow.types import sql_type
-from binx.lake.dataset.files import ChangesFile
+from binx.lake.dataset.files import ChangesFile, counting
 from binx.lake.dataset.placement import placed_bases
 from binx.lake.dataset.spans import Span
-from binx.lake.dataset.statements import once
+from binx.lake.dataset.statements import Statement, names_of, once
 from binx.lake.state.state import LifeState, State
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Column, Life, Unit
@@ -49,20 +49,30 @@ def lives_of(
     arrived: Sequence[ChangesFile] = (),
     *,
     keys: Mapping[TableName, Sequence[str]] | None = None,
+    with_lost: bool = False,
 ) -> list[Life]:
     """Return all lives, traced from all known files and statements, and the new files.
 
-    ``keys`` are key columns by table; by default the ones that the state has from options.
+    ``keys`` are key columns by table; by default the ones that the state has from options. ``with_lost`` is
+    whether transactions count that a server which took over never had.
     """
-    return _traced(state, arrived, state.keys if keys is None else keys)[0]
+    return _traced(state, arrived, state.keys if keys is None else keys, with_lost=with_lost)[0]
 
 
 def _traced(
-    state: State, arrived: Sequence[ChangesFile], keys: Mapping[TableName, Sequence[str]]
+    state: State,
+    arrived: Sequence[ChangesFile],
+    keys: Mapping[TableName, Sequence[str]],
+    *,
+    with_lost: bool = False,
 ) -> tuple[list[Life], Timeline]:
     ranks = state.ranks
     timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
-    lives = timeline.trace([*state.history, *arrived], once(state.spelled_statements(), ranks))
+    files, statements = [*state.history, *arrived], once(state.spelled_statements(), ranks)
+    if with_lost:
+        lives = timeline.trace([replace(file, lost=()) for file in files], statements)
+    else:
+        lives = _without_lost(state, timeline, files, statements)
     for life in lives:
         if life.name is None:
             continue
@@ -73,6 +83,29 @@ def _traced(
         elif life.id in state.lives:
             life.reasons.append(_KEYLESS)
     return lives, timeline
+
+
+def _without_lost(
+    state: State, timeline: Timeline, files: Sequence[ChangesFile], statements: Sequence[Statement]
+) -> list[Life]:
+    """Return the lives without transactions that a server which took over never had."""
+    lost = {chain: set(left_out.gtids.texts()) for chain, left_out in state.left_out.items()}
+    hit = {(file.chain, file.table) for file in files if file.lost}
+    counting_statements = []
+    for statement in statements:
+        if statement.transaction in lost.get(statement.chain, ()):
+            hit |= {(statement.chain, name) for effect in statement.effects for name in names_of(effect)}
+        else:
+            counting_statements.append(statement)
+    lives = timeline.trace([left for file in files if (left := counting(file))], counting_statements)
+    for life in lives:
+        names = {name for _, name in life.names}
+        life.reasons += [
+            left_out.sentence(chain)
+            for chain, left_out in state.left_out.items()
+            if any((chain, name) in hit for name in names)
+        ]
+    return lives
 
 
 def plan_load(
@@ -193,7 +226,10 @@ def applied(life: Life) -> tuple[int, str]:
 
 def _applied(life: Life, most: int, epochs: int) -> tuple[int, str]:
     """Return the same for the first units; files and epochs identify units, however a file was cut since."""
-    named = [_name_of(group[0]) for group in _groups(life.units)[:most]]
+    named = [
+        (*_name_of(group[0]), *(unit.file.lost for unit in group if unit.file.lost))
+        for group in _groups(life.units)[:most]
+    ]
     columns = [
         [[asdict(column) for column in epoch.columns], epoch.key, [change[:1] for change in epoch.changes]]
         for epoch in life.epochs[:epochs]

@@ -251,9 +251,79 @@ def lost_gtids(before: LogFacts, after: LogFacts) -> GtidSet:
 
 def reached_before(facts: LogFacts) -> GtidSet | None:
     """Return the GTIDs that a log lists as logged before it, with all numbers below MariaDB's last ones."""
-    if facts.gtids_before is None or facts.flavour is not Flavour.MARIADB:
-        return facts.gtids_before
-    return GtidSet((source, 0, number) for source, _, number in facts.gtids_before)
+    return None if facts.gtids_before is None else with_lower_numbers(facts.gtids_before)
+
+
+def with_lower_numbers(listed: GtidSet) -> GtidSet:
+    """Return the GTIDs that a log lists as logged before it, with all numbers below MariaDB's last ones."""
+    return GtidSet(
+        (source, 0 if isinstance(source, DomainSource) else first, last) for source, first, last in listed
+    )
+
+
+class ChainGtids(NamedTuple):
+    """The GTIDs of a chain.
+
+    Attributes:
+        logged: those of the transactions in its logs.
+        known: these, and those that its logs list as logged before them, with MariaDB's lower numbers.
+    """
+
+    logged: GtidSet
+    known: GtidSet
+
+    @property
+    def servers(self) -> set[bytes | DomainSource]:
+        """The servers whose transactions it knows, of MariaDB in each domain."""
+        return {source if isinstance(source, DomainSource) else source.uuid for source in self.known.sources}
+
+
+def takes_over(earlier: ChainGtids, later: ChainGtids) -> bool:
+    """Return whether a server took over from another one, as the GTIDs in the logs of both show.
+
+    It knows all servers whose transactions the other one has, and at least one more: itself. Servers that
+    replicate from each other know the same ones.
+    """
+    return bool(earlier.servers) and earlier.servers < later.servers
+
+
+def never_had(earlier: ChainGtids, later: ChainGtids) -> GtidSet:
+    """Return what a server logged that the one that took over from it never had."""
+    return earlier.logged - later.known
+
+
+def precedes(one: ChainGtids, other: ChainGtids) -> bool:
+    """Return whether GTIDs show that all of a chain comes before another one.
+
+    MariaDB numbers the transactions of a domain across its servers.
+    """
+    if takes_over(one, other):
+        return True
+    if not one.servers.isdisjoint(other.servers):
+        return False
+    lasts, firsts = _bounds(one.logged, last=True), _bounds(other.logged, last=False)
+    shared = lasts.keys() & firsts.keys()
+    return bool(shared) and all(lasts[domain] < firsts[domain] for domain in shared)
+
+
+def _bounds(gtids: GtidSet, *, last: bool) -> dict[int, int]:
+    """Return the first or the last number of each of MariaDB's domains."""
+    bounds: dict[int, int] = {}
+    for source, *interval in gtids:
+        if isinstance(source, DomainSource):
+            number, choose = interval[last], max if last else min
+            bounds[source.domain] = choose(bounds.get(source.domain, number), number)
+    return bounds
+
+
+def in_turn(chains: Sequence[ChainGtids]) -> list[int]:
+    """Return the indexes of chains in the order that GTIDs show; where they show none, in the order given."""
+    left, order = list(range(len(chains))), []
+    while left:
+        free = (one for one in left if not any(precedes(chains[other], chains[one]) for other in left))
+        order.append(next(free, left[0]))
+        left.remove(order[-1])
+    return order
 
 
 def _lasts(gtids: GtidSet) -> dict[DomainSource, int]:

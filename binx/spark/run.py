@@ -35,6 +35,8 @@ from binx.version import install_command
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LEFT_OUT = "left out"
+"""The source of losses of a failed server's transactions that changed no table."""
 Session = Callable[[], AbstractContextManager["SparkSession"]]
 """Starts Spark; called only if there is work to do."""
 
@@ -208,7 +210,12 @@ class _Load:
         if stopped:
             # What the new files repeat counts there as long as these are not loaded.
             kept = [file for file in self._state.history if file.table not in stopped]
-            self._state.history = kept + [file for file in self._history if file.table in stopped]
+            lost = {file.path: file.lost for file in self._state.history}
+            self._state.history = kept + [
+                replace(file, lost=lost.get(file.path, file.lost))
+                for file in self._history
+                if file.table in stopped
+            ]
 
     def _take_lives(self, stopped: Mapping[TableName, str]) -> None:
         """Take over the tables' new states, and record what is missing from each."""
@@ -262,6 +269,13 @@ class _Load:
             waiting
             for waiting in arrivals.waiting
             if waiting.file.table in stopped or not arrivals.wanted(waiting.file.table)
+        ]
+        told = {reason for record in state.records.values() for reason in record.reasons}
+        lost = [one.sentence(chain) for chain, one in state.left_out.items()]
+        known = {loss.reason for loss in state.losses}
+        state.losses = [loss for loss in state.losses if loss.source != _LEFT_OUT or loss.reason in lost]
+        arrivals.losses += [
+            Loss(text, arrivals.since, _LEFT_OUT) for text in lost if text not in told and text not in known
         ]
         state.losses += arrivals.losses
         if options.accept_losses:

@@ -104,6 +104,12 @@ class GtidSet:
             for first, last in intervals:
                 yield source, first, last
 
+    def texts(self) -> Iterator[str]:
+        """Yield each GTID as text."""
+        for source, first, last in self:
+            separator = "-" if isinstance(source, DomainSource) else ":"
+            yield from (f"{source}{separator}{number}" for number in range(first, last + 1))
+
     def union(self, *others: GtidSet) -> GtidSet:
         """Return the GTIDs that are in any of the sets."""
         return GtidSet(chain(self, *others))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
+from binx.lake.arrivals.left_out import leave_out
 from binx.lake.arrivals.repeats import without_repeated
 from binx.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile, clipped, read_version, wrong_hash
 from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
@@ -145,6 +146,7 @@ class _Finder:
             self._check(files)
         arrived = [file for file in files if file.table not in arrivals.wrong]
         arrivals.files, wrong = without_repeated(arrived, state, output)
+        arrivals.files = leave_out(state, arrivals.files, output)
         arrivals.wrong = {name: why for name, why in (arrivals.wrong | wrong).items() if wanted(name)}
         return arrivals
 

@@ -22,7 +22,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.bases import BASE_CHAIN, Base
 from binx.lake.dataset.manifests import Manifest, Selected
 from binx.lake.dataset.spans import Span
-from binx.log.succession import is_rotation
+from binx.log.succession import ChainGtids, in_turn, is_rotation, never_had, takes_over, with_lower_numbers
 from binx.source.names import is_named_next, numbered_name
 
 
@@ -89,7 +89,10 @@ class Log:
 
 @dataclass(slots=True)
 class Chain:
-    """A chain: its logs by number, its first commit, the GTIDs already loaded; or a single base."""
+    """A chain: its logs by number, its first commit, the GTIDs already loaded; or a single base.
+
+    ``known`` are the GTIDs of all its logs, and those that they list as logged before them.
+    """
 
     name: str
     server_id: int
@@ -97,11 +100,17 @@ class Chain:
     first_commit: str = ""
     logs: dict[int, Log] = field(default_factory=dict)
     gtids: GtidSet = field(default_factory=GtidSet)
+    known: GtidSet = field(default_factory=GtidSet)
     at: Base | None = None
     numbers: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.numbers = sorted(self.logs)
+
+    @property
+    def all_gtids(self) -> ChainGtids:
+        """Its GTIDs, as they are compared with those of other chains; none of a base."""
+        return ChainGtids(self.gtids, self.known) if self.at is None else ChainGtids(GtidSet(), GtidSet())
 
     def takes(self, manifest: Manifest) -> bool:
         """Whether a log fits: same server and name, its number free or its own, at a time between others.
@@ -145,12 +154,31 @@ class Chain:
         log = self.logs[source.number]
         log.next = manifest.next or log.next
         log.last = GtidSet((gtid, last, last) for gtid, _, last in manifest.gtids) or log.last
+        self.known |= manifest.gtids | with_lower_numbers(manifest.before)
         if first_commit and (not self.first_commit or first_commit < self.first_commit):
             self.first_commit = first_commit
 
     def called(self, number: int) -> str:
         """Return a log's name."""
         return numbered_name(self.base, number)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Transactions of a chain that the server which took over, with the chain ``later``, never had.
+
+    Their rows stay in ``history/`` and do not count, nor do their statements.
+    """
+
+    gtids: GtidSet
+    later: str
+
+    def sentence(self, chain: str) -> str:
+        """Return what is said of the tables that they changed."""
+        return (
+            f"transactions of {chain} that {self.later}, whose server took over, never had are left out:"
+            f" {self.gtids}"
+        )
 
 
 @dataclass(slots=True)
@@ -261,13 +289,14 @@ class Chains:
         return {name: chain.at for name, chain in self.by_name.items() if chain.at is not None}
 
     def in_order(self, preferred: Sequence[str]) -> list[str]:
-        """Return the chains in the order of application: those named, then by first commit time."""
+        """Return the chains in the order of application.
 
-        def place(chain: Chain) -> tuple[int, str]:
-            named = [
-                index for index, name in enumerate(preferred) if name in (chain.name, str(chain.server_id))
-            ]
-            return (named[0] if named else len(preferred), chain.first_commit)
+        Those named come first, then the others, in the order that GTIDs show, else by first commit time.
+        """
+
+        def rank(chain: Chain) -> int:
+            own = (chain.name, str(chain.server_id))
+            return next((index for index, name in enumerate(preferred) if name in own), len(preferred))
 
         chains = self.by_name.values()
         known = set(self.by_name) | {str(chain.server_id) for chain in chains}
@@ -276,4 +305,20 @@ class Chains:
             raise UsageError(
                 f"--chain {unknown[0]}: the data contains only {', '.join(sorted(self.by_name))}"
             )
-        return [chain.name for chain in sorted(chains, key=place)]
+        by_time = sorted(chains, key=lambda chain: chain.first_commit)
+        in_order = [by_time[index] for index in in_turn([chain.all_gtids for chain in by_time])]
+        return [chain.name for chain in sorted(in_order, key=rank)]
+
+    def left_out(self, order: Sequence[str]) -> dict[str, LeftOut]:
+        """Return, by chain, what its server alone had when another one took over.
+
+        If several took over in turn, the last one decides.
+        """
+        found = {}
+        for place, name in enumerate(order):
+            own = self.by_name[name].all_gtids
+            later = (one for one in reversed(order[place + 1 :]) if self.by_name[one].gtids)
+            over = next((one for one in later if takes_over(own, self.by_name[one].all_gtids)), None)
+            if over is not None and (gtids := never_had(own, self.by_name[over].all_gtids)):
+                found[name] = LeftOut(gtids, over)
+        return found

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from binx.lake.dataset.spans import Span
+from binx.lake.dataset.spans import Span, without
 from binx.lake.place import Place
 from binx.lake.table_name import TableName
 
@@ -64,6 +64,7 @@ class ChangesFile:
         partial: whether images may lack columns.
         dropped: commit versions in between whose rows do not count (another chain or file has them).
         spans: if not empty, only rows within these count.
+        lost: spans of its transactions that a server which took over never had; they do not count.
         by_rows: whether rows were selected by a condition, so that transactions may be incomplete.
         gone: whether it was removed from ``history/``, as all its rows are older than the history kept.
     """
@@ -83,6 +84,7 @@ class ChangesFile:
     spans: tuple[Span, ...] = ()
     by_rows: bool = False
     gone: bool = False
+    lost: tuple[Span, ...] = ()
 
     @property
     def day(self) -> str:
@@ -102,6 +104,14 @@ def clipped(file: ChangesFile, spans: Sequence[Span]) -> ChangesFile | None:
     if inside == [(file.first, file.last)]:
         return file
     return replace(file, first=inside[0][0], last=inside[-1][1], spans=tuple(inside))
+
+
+def counting(file: ChangesFile) -> ChangesFile | None:
+    """Return a file without its lost transactions; None if there are no others."""
+    if not file.lost:
+        return file
+    spans = file.spans or ((file.first, file.last),)
+    return clipped(file, [rest for span in spans for rest in without(span, file.lost)])
 
 
 def read_version(name: str, content: bytes | None) -> Version:

@@ -71,6 +71,7 @@ class _Placing:
     def __init__(self, name: str, base: Base, chains: Chains, ranks: Mapping[str, int]) -> None:
         self._name = name
         self._base = base
+        self._chains = chains
         self._ranks = ranks
         bases = chains.bases()
         self._logs: list[Chain] = [
@@ -175,6 +176,13 @@ class _Placing:
                 yield (
                     f"{seen.anew} was committed behind the base, whose GTIDs have that number: if they began"
                     " anew (RESET MASTER), it is not the base's, and rows are missing; make a new dump"
+                )
+        order = sorted(self._ranks, key=self._ranks.__getitem__)
+        for chain, left_out in self._chains.left_out(order).items():
+            if shared := left_out.gtids & self._base.position.gtids:
+                yield (
+                    f"the base has transactions of {chain} that {left_out.later}, whose server took over,"
+                    f" never had: {shared}; make a dump of that one"
                 )
         if not all(seen.whole for seen in self._base.seen.values()):
             return

@@ -43,7 +43,7 @@ def spelled_as_rows(statements: Sequence[Statement], files: Iterable[ChangesFile
     cased = {chain for chain, names in tables.items() if any(name != _lower(name) for name in names)}
     lower = set().union(*(names for chain, names in tables.items() if chain not in cased))
     folded = [statement for statement in statements if statement.chain not in cased]
-    spelled = {name for statement in folded for effect in statement.effects for name in _names_of(effect)}
+    spelled = {name for statement in folded for effect in statement.effects for name in names_of(effect)}
     if not any(name != _lower(name) and _lower(name) in lower for name in spelled):
         return list(statements)
     return [
@@ -57,7 +57,8 @@ def _lower(name: TableName) -> TableName:
     return TableName(name.db.lower(), name.table.lower())
 
 
-def _names_of(effect: Mapping[str, Any]) -> Iterator[TableName]:
+def names_of(effect: Mapping[str, Any]) -> Iterator[TableName]:
+    """Yield the tables that an effect concerns."""
     if effect.get("table") is not None:
         yield TableName(effect.get("db") or "", effect["table"])
     if effect.get("new_table") is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from binx.lake.dataset.chains import Chains
+from binx.lake.dataset.chains import Chains, LeftOut
 from binx.lake.dataset.files import ChangesFile, Version, clipped
 from binx.lake.dataset.spans import Span, without
 from binx.lake.dataset.statements import Statement, spelled_as_rows
@@ -196,6 +196,7 @@ class State:
         known: the manifests that loads read, by place and path: size and modification time.
         waiting: files from these that are not loaded, as their tables were left out or failed.
         partial: tables and chains with exports that may lack transactions.
+        left_out: by chain, the transactions that were lost when another server took over.
         statements: the statements that have effects.
         keys: keys from options, by table; ``hourly`` is whether history is divided by hour.
         losses: losses that concern no particular table.
@@ -212,6 +213,7 @@ class State:
     known: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     waiting: list[Waiting] = field(default_factory=list)
     partial: set[tuple[TableName, str]] = field(default_factory=set)
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
     versions: dict[tuple[TableName, str], Version] = field(default_factory=dict)
     history: list[ChangesFile] = field(default_factory=list)

@@ -22,6 +22,7 @@ from binx.lake.dataset.statements import Statement, second_table
 from binx.lake.place import Place
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Life
+from binx.log.succession import takes_over
 from binx.rows.columns.schema import folded_name
 
 Cause = tuple[TableName, str]
@@ -150,6 +151,8 @@ def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[s
     sentences = []
     for one, other in combinations(sorted(logs, key=ranks.__getitem__), 2):
         first, second = chains[one], chains[other]
+        if takes_over(first.all_gtids, second.all_gtids):
+            continue
         last = {
             (source.domain, number)
             for log in logs[one]
@@ -166,6 +169,7 @@ def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[s
         ):
             sentences.append(
                 f"{one} and {other} took turns, and their logs do not repeat each other's changes"
-                f" (log_slave_updates): changes of {one} behind those of {other} are applied before them"
+                f" (log_slave_updates): changes of {one} after those of {other} are applied before them;"
+                " if one took over from the other, --chain says which comes first"
             )
     return sentences

@@ -1,0 +1,105 @@
+"""A server takes over from another one that had transactions of its own: tables are those of the new one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binx.lake.at_moment import table_at
+from binx.lake.options import LoadOptions
+from binx.lake.summary import Summary
+from binx.spark.run import load
+from testdata.servers import MariaDBServer, MySQLServer, Server
+from tests.exports import export
+from tests.live.logs import needed
+from tests.live.tables_at_end import differences
+
+
+class Failover:
+    """A primary, whose replica takes over before it has the primary's last transactions."""
+
+    def __init__(self, primary: Server, successor: Server) -> None:
+        self.primary, self.successor = primary, successor
+        primary.sql(
+            "CREATE DATABASE shop;"
+            "CREATE TABLE shop.orders (id INT PRIMARY KEY, status VARCHAR(20));"
+            "CREATE TABLE shop.notes (id INT PRIMARY KEY, note VARCHAR(20));"
+            "INSERT INTO shop.orders VALUES (1, 'new'), (2, 'new'), (3, 'new');"
+            "INSERT INTO shop.notes VALUES (1, 'a')"
+        )
+        primary.flush_logs()
+        successor.script(primary.mysqlbinlog(primary.binlogs()[0]))
+        primary.sql(
+            "UPDATE shop.orders SET status = 'lost' WHERE id = 1; DELETE FROM shop.orders WHERE id = 2;"
+            "INSERT INTO shop.orders VALUES (4, 'lost'); CREATE TABLE shop.late (id INT PRIMARY KEY);"
+            "INSERT INTO shop.late VALUES (1); ALTER TABLE shop.orders ADD COLUMN more INT;"
+            "INSERT INTO shop.orders VALUES (5, 'lost', 1)"
+        )
+        primary.flush_logs()
+        successor.sql("UPDATE shop.orders SET status = 'sent' WHERE id = 3")
+        successor.sql("INSERT INTO shop.orders VALUES (4, 'kept'); INSERT INTO shop.notes VALUES (2, 'b')")
+        successor.flush_logs()
+
+    def export(self, lake: Path, server: Server) -> None:
+        export(lake / ("first" if server is self.primary else "second"), server.binlogs()[:-1])
+
+
+@pytest.fixture(params=[MySQLServer, MariaDBServer], scope="module")
+def failover(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Failover]:
+    kind = needed(request.param)
+    updates = ("--log-slave-updates",) if kind is MariaDBServer else ()
+    with (
+        kind(tmp_path_factory.mktemp("primary")) as primary,
+        kind(tmp_path_factory.mktemp("successor"), ("--server-id=98", *updates)) as successor,
+    ):
+        yield Failover(primary, successor)
+
+
+def loaded(spark: Any, output: Path, *folders: Path, **options: Any) -> Summary:
+    inputs = tuple(str(folder) for folder in folders)
+    return load(LoadOptions(inputs, str(output), **options), lambda: nullcontext(spark))
+
+
+@pytest.mark.parametrize("turn", ["at once", "one by one", "successor first"])
+def test_what_only_the_failed_server_had_is_left_out_and_listed(
+    failover: Failover, turn: str, tmp_path: Path, spark: Any
+) -> None:
+    for server in (failover.primary, failover.successor):
+        failover.export(tmp_path, server)
+    places = [tmp_path / "first", tmp_path / "second"]
+    output = tmp_path / "tables"
+    if turn == "one by one":
+        assert loaded(spark, output, places[0]).exit_code == 0
+    elif turn == "successor first":
+        assert loaded(spark, output, places[1]).exit_code == 0
+    summary = loaded(spark, output, *places)
+    assert summary.exit_code == 3
+    assert differences(failover.successor, "shop", output) == ([], 0)
+    told = {table.name.table: table.reasons for table in summary.tables if table.reasons}
+    assert list(told) == ["orders"]
+    ((text,),) = told.values()
+    assert "never had" in text
+    [(executed,)] = failover.primary.query(
+        "SELECT @@gtid_executed" if isinstance(failover.primary, MySQLServer) else "SELECT @@gtid_binlog_pos"
+    )
+    assert str(executed).rpartition("-")[2] in text
+    history = json.loads((output / "_state.json").read_text())["history"]
+    assert sum(file["rows"] for file in history if file["lost"]) >= 5
+    assert loaded(spark, output, *places).changed is False
+
+
+def test_a_table_at_a_moment_is_that_of_the_server_which_took_over(
+    failover: Failover, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    for server in (failover.primary, failover.successor):
+        export(lake, server.binlogs()[:-1])
+    found = table_at(str(lake), "shop.orders", None)
+    rows = [(row["id"], row["status"]) for row in found.rows.sort_by("id").to_pylist()]
+    assert rows == [(1, "new"), (2, "new"), (3, "sent"), (4, "kept")]
+    assert any("never had" in text for text in found.missing)

@@ -23,6 +23,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, DecoderOptions
 from binx.rows.reading import Reading
 from binx.slices.search import Search
+from binx.source.wording import did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,9 +145,10 @@ class Transactions:
             raise UsageError(f"expected batches of at least 1 row, found {batch_rows}")
         versions = self._versions(name)
         if not versions:
+            near = did_you_mean(table, (".".join(name) for name in self.tables()))
             raise AbsentError(
                 f"no row changes of {table} in {', '.join(ends.file.path for ends in self._chain)};"
-                " tables() lists the tables that have some"
+                f" tables() lists the tables that have some{near}"
             )
         united = united_schema([version.schema for version in versions])
         schema = with_one_dictionary(united, [version.resolved for version in versions])

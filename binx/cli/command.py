@@ -36,6 +36,10 @@ class Option(click.Option):
         self.section = section
         self.long_name = next(name for name in self.opts if name.startswith("--")).removeprefix("--")
 
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return the option's name in messages, without mysqlbinlog's."""
+        return f"'--{self.long_name}'"
+
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Return click's additions to the help without ranges, which the help texts give if relevant."""
         extra = super().get_help_extra(ctx)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import click
 
 from binx.errors import UsageError
+from binx.source.wording import did_you_mean
 
 VARIABLE = "BINX_CONFIG"
 """The file's path, if set; if set to empty, no file is read."""
@@ -127,7 +128,4 @@ def variable_name(*words: str) -> str:
 
 def unknown(kind: str, name: str, names: Collection[str]) -> str:
     """Return the message for an unknown name, with a suggestion."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, sorted(names), n=1, cutoff=0.5)
-    return f"no {kind} {name!r}" + (f"; did you mean {near[0]}?" if near else "")
+    return f"no {kind} {name!r}{did_you_mean(name, names)}"

@@ -12,11 +12,15 @@ from contextlib import suppress
 from types import FrameType
 
 import click
+from click.exceptions import NoSuchCommand
 
 from binx.cli.application import NAMES, PROGRAM, application, load_command
+from binx.cli.command import HELP_NAMES
+from binx.cli.defaults import unknown
 from binx.cli.terminal import say_error
 from binx.errors import BinxError, ChecksumError, DamagedError, ExitCode
 from binx.kernels.memory import keep_freed_memory
+from binx.source.wording import did_you_mean
 
 _COMPLETE = "_BINX_COMPLETE"
 """Set if a shell requests completions."""
@@ -96,8 +100,15 @@ def _answer(arguments: list[str]) -> ExitCode:
 def _usage_message(error: click.UsageError) -> str:
     """Return the error, and which help to read."""
     path = error.ctx.command_path if error.ctx is not None else PROGRAM
-    # For a missing argument click lists the choices one per line.
-    message = " ".join(error.format_message().rstrip(".").split())
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        names = {name for param in error.ctx.command.get_params(error.ctx) for name in param.opts}
+        near = did_you_mean(error.option_name, names.difference(HELP_NAMES))
+        message = f"no such option {error.option_name!r}{near}"
+    elif isinstance(error, NoSuchCommand):
+        message = f"there is {unknown('command', error.command_name, NAMES)}"
+    else:
+        # For a missing argument click lists the choices one per line.
+        message = " ".join(error.format_message().rstrip(".").split())
     return f"{message}\nTry: {path} --help"
 
 

@@ -86,12 +86,15 @@ _SELECTION_OPTIONS = combined(
     _selecting("--until-gtid", **_GTID, help_text="Up to this transaction, itself included."),
     _selecting(
         "--since",
+        "--start-datetime",
+        "since",
         **_TIME,
         help_text="Committed at or after this time: 11:50, today, yesterday, '20 minutes ago',"
         " '2026-11-21 02:10 Europe/Berlin'. Without a zone: that of --tz.",
     ),
-    _selecting("--until", **_TIME, help_text="Committed before this time."),
+    _selecting("--until", "--stop-datetime", "until", **_TIME, help_text="Committed before this time."),
     _selecting(
+        "-j",
         "--start-position",
         "start",
         **_POSITION,
@@ -99,6 +102,7 @@ _SELECTION_OPTIONS = combined(
     ),
     _selecting("--stop-position", "stop", **_POSITION, help_text="Ending at or before this position."),
     _selecting(
+        "-d",
         "--db",
         "--database",
         "databases",

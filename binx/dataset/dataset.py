@@ -13,12 +13,20 @@ from typing import Any
 
 from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, OutputError, RefusedError, SourceError
+from binx.source.wording import listed
 from binx.storage.locking import LockedError
 from binx.storage.output import output_errors
-from binx.storage.store import MANIFESTS, LocalStore, open_store
+from binx.storage.store import LOCK, MANIFESTS, LocalStore, open_store
 
 STAGING = "_staging"
 ATTEMPTS = f"{STAGING}/attempts"
+
+_PARTS = frozenset(
+    {STAGING, MANIFESTS, LOCK, "changes", "transactions", "statements", "schemas", "views.sql"}
+    | {"views.spark.sql", "lost+found"}
+)
+_SHOWN = 3
+"""Names shown in a message."""
 
 _NAME_BYTES = 200
 """Longest folder name for a table, in bytes; file systems allow 255."""
@@ -72,7 +80,9 @@ class DataSet:
 
         Raises:
             OutputError: another process is writing to it.
+            RefusedError: it is a folder of other things.
         """
+        self._check_folder()
         with self.store.locked():
             try:
                 self._clear_away()
@@ -81,6 +91,20 @@ class DataSet:
                 # It is left if a commit of a source had begun.
                 with suppress(OSError):
                     self.staging.rmdir()
+
+    def _check_folder(self) -> None:
+        """Refuse a folder that has no manifest, and what is no part of a data set."""
+        if self.store.names(MANIFESTS):
+            return
+        is_local = isinstance(self.store, LocalStore)
+        with output_errors(self.store.where):
+            names = os.listdir(self.store.where) if is_local else self.store.names()
+        others = sorted(name for name in names if name not in _PARTS and not name.startswith("."))
+        if others:
+            raise RefusedError(
+                f"is no data set, and not empty: it has {listed(others, _SHOWN)}; choose a folder of its own",
+                path=self.store.where,
+            )
 
     def tidy(self) -> None:
         """Remove what a killed run left. If a writer holds the lock, do nothing: it cleans up itself.

@@ -24,7 +24,7 @@ from binx.dataset.continuation import ChainState, find_beginning
 from binx.dataset.dataset import DataSet
 from binx.dataset.log_export import LogExport
 from binx.dataset.options import ParquetOptions
-from binx.dataset.personal.matching import check_rules
+from binx.dataset.personal.matching import check_rules, check_tables
 from binx.dataset.transaction import Staged, Transaction, commit_staged
 from binx.errors import ResourceError
 from binx.event.gtid.sets import GtidSet
@@ -143,7 +143,8 @@ def to_parquet(
         DamagedError, TruncatedError, UnsupportedError: a log cannot be read completely; it is not committed,
             the logs before it are.
         AbsentError: no table has the columns of the condition.
-        UnmatchedRuleError: a table has no column for its rule; its log is not committed.
+        UnmatchedRuleError: there is no table for a rule, and nothing is written; or a table has no column for
+            its rule, and its log is not committed.
     """
     options = options or ParquetOptions()
     selector = selector or Selector(Selection(), in_parts=True)
@@ -152,6 +153,7 @@ def to_parquet(
         catalog, state, _ = find_beginning(os.fspath(folder), files, catalog, options.personal)
     catalog = Catalog() if catalog is None else catalog
     dataset = DataSet(folder)
+    check_tables(dataset, files, catalog, options)
     with dataset.locked():
         chain = _Chain(dataset, files, selector, options, progress)
         place = ChainPlace(packed(catalog), state.epoch, state.seqno, selector.passed)
@@ -286,7 +288,7 @@ class _Chain:
         """Wait until a log is decoded, and commit it."""
         exported = begun.exported()
         self._selector.take_found(exported.found_gtids)
-        self._selector.notes.extend(exported.notes)
+        self._selector.note(*exported.notes)
         if exported.staged is None:
             begun.transaction.abandon()
         else:

@@ -181,8 +181,11 @@ class RowLife:
         if not self._is_table_found:
             selection = self.search.selector.selection
             within = "files" if selection._replace(tables=()).is_everything else "selected transactions"
+            sought = self.search.selector.names
+            near = [] if sought is None else sought.sentences("these files")
             raise AbsentError(
-                f"no changes of {', '.join(selection.tables)} in the {within}; binx stats lists the tables"
+                f"no changes of {', '.join(selection.tables)} in the {within};"
+                f" {'; '.join(near) or 'binx stats lists the tables'}"
             )
         if self._condition is not None:
             self._condition.check()

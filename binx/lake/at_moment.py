@@ -143,7 +143,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     if arrivals.wrong:
         raise BinxError(next(iter(arrivals.wrong.values())), path=lake)
     if life is None:
-        listed = listed_tables(life.name for life in lives if life.name)
+        listed = listed_tables((life.name for life in lives if life.name), table)
         raise AbsentError(f"as of {moment} there is no table {table}; there are {listed}", path=lake)
     if not life.epochs[-1].columns:
         raise RefusedError(f"the columns of {table} are not in the logs: {'; '.join(life.reasons)}")

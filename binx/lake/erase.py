@@ -28,11 +28,12 @@ from binx.lake.published.delta import publish
 from binx.lake.published.views import write_views
 from binx.lake.state.output import Output
 from binx.lake.state.state import LifeState, RangeFile
-from binx.lake.table_name import TableName
+from binx.lake.table_name import TableName, listed_tables
 from binx.lake.tables.lives import Column, Epoch, Life, Unit
 from binx.lake.tasks.sources import state_rows, unit_images
 from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import Kind, LogicalType
+from binx.source.wording import did_you_mean
 from binx.where.condition import Condition, TableFrame
 from binx.where.operands import Operand, zerofill_digits
 
@@ -90,7 +91,11 @@ class _Erasing:
         output.folders = {unit.file.table.folder for life in self._lives for unit in life.units}
         output.folders |= {own.folder for life in self._lives if (own := self._state.lives.get(life.id))}
         if not self._lives:
-            raise AbsentError(f"there is no table {table}", path=output.place.shown(""))
+            names = [life.name for life in lives_of(self._state) if life.name is not None]
+            raise AbsentError(
+                f"there is no table {table}; there are {listed_tables(names, table)}",
+                path=output.place.shown(""),
+            )
 
     def run(self) -> Erased:
         """Erase and commit."""
@@ -172,7 +177,11 @@ class _Erasing:
             )
         lacking = self._condition.columns - set(operands)
         if lacking:
-            raise AbsentError(f"{self._table} has no column {min(lacking)}", path=self._place.shown(""))
+            absent = min(lacking)
+            raise AbsentError(
+                f"{self._table} has no column {absent}{did_you_mean(absent, operands)}",
+                path=self._place.shown(""),
+            )
         marks = self._condition.matching(TableFrame(operands, len(rows)))
         return np.asarray(marks.to_numpy(zero_copy_only=False), bool)
 

@@ -17,6 +17,7 @@ from binx.lake.state.state import State
 from binx.lake.table_name import TableName, listed_tables
 from binx.lake.tables.lives import Life, Unit
 from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
+from binx.source.wording import did_you_mean
 
 _SYSTEM = {
     **{field.name: getattr(field.type, "value_type", field.type) for field in SYSTEM_FIELDS[:-1]},
@@ -47,14 +48,18 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
     lives, names = _lives(Place(lake), name)
     if name not in names:
         raise AbsentError(
-            f"{table} is not among the tables of the data set, which are {listed_tables(names)}", path=lake
+            f"{table} is not among the tables of the data set, which are {listed_tables(names, table)}",
+            path=lake,
         )
     parts = parts_of(name, lives)
     united = unite(parts, living_columns(lives, name))
     types = {**_SYSTEM, **{column.name: column.type for column in united}}
     unknown = [column for column in columns or () if column not in types]
     if unknown:
-        raise AbsentError(f"{table} has no column {unknown[0]}: it has {', '.join(types)}", path=lake)
+        raise AbsentError(
+            f"{table} has no column {unknown[0]}: it has {', '.join(types)}{did_you_mean(unknown[0], types)}",
+            path=lake,
+        )
     schema = pa.schema([(column, types[column]) for column in (types if columns is None else columns)])
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -10,10 +10,12 @@ from typing import NamedTuple
 from binx.dataset.dataset import escape_name
 from binx.log.selection.table_filter import TableFilter, table_name
 from binx.rows.ddl.tokens import identifier
+from binx.source.wording import did_you_mean, listed
 
 filter_of = lru_cache(TableFilter)
 """The filter of patterns of databases and of tables, both tuples."""
 
+_SHOWN = 10
 _QUOTED = re.compile(r"[`.*?[]|^$")
 """What a name or a pattern has only within backticks."""
 
@@ -42,6 +44,8 @@ class TableName(NamedTuple):
         return cls(*table_name(text))
 
 
-def listed_tables(names: Iterable[TableName]) -> str:
-    """Return the first of these tables in words, for messages."""
-    return ", ".join(map(str, sorted(names)[:10])) or "no table"
+def listed_tables(names: Iterable[TableName], unknown: str | None = None) -> str:
+    """Return the first of these tables in words, for messages; with the one that an unknown one may mean."""
+    texts = list(map(str, sorted(names)))
+    near = "" if unknown is None else did_you_mean(unknown, texts)
+    return (listed(texts, _SHOWN) or "no table") + near

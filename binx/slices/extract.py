@@ -88,7 +88,7 @@ class Extraction:
 
     def write(self, output: str) -> ExtractReport:
         """Write the output; see :func:`extract`."""
-        self._refuse_own_log(output)
+        self._check_output(output)
         write, options = self.writer(), self.options
         try:
             with open_output(output, binary=options.format is SliceFormat.BINLOG, plain=True) as stream:
@@ -112,8 +112,8 @@ class Extraction:
             damage=(*search.damage, *self.unknown),
         )
 
-    def _refuse_own_log(self, output: str) -> None:
-        """Refuse to overwrite an input log with a slice of it."""
+    def _check_output(self, output: str) -> None:
+        """Refuse to overwrite an input log with a slice of it, and other files if not wanted."""
         if output == STANDARD_OUTPUT or not os.path.isfile(output):
             return
         for ends in self.chain:
@@ -122,6 +122,8 @@ class Extraction:
                     "is one of the input logs and would be overwritten; choose another output",
                     path=output,
                 )
+        if os.path.getsize(output) and not self.options.overwrites:
+            raise RefusedError("exists; overwrite it with --force, or choose another output", path=output)
 
     def _why_nothing(self, error: AbsentError) -> Iterator[str]:
         """Explain why nothing was selected, preferably by a condition that no table can match."""
@@ -130,6 +132,8 @@ class Extraction:
             yield str(error)
         except AbsentError as lacking:
             yield str(lacking)
+        if self.search.selector.names is not None:
+            yield from self.search.selector.names.sentences("these files")
         missing = self.search.selector.missing()
         if missing:
             yield f"not in these files: {missing}"

@@ -35,6 +35,7 @@ class ExtractOptions(NamedTuple):
     Attributes:
         statement_bytes: for SQL, maximum bytes of an INSERT of several rows; None for 1 MiB.
         fragment_bytes: for THL, bytes of events at which a fragment ends; None for Tungsten's default.
+        overwrites: whether an existing output is overwritten.
     """
 
     format: SliceFormat = SliceFormat.BINLOG
@@ -47,4 +48,5 @@ class ExtractOptions(NamedTuple):
     operations: frozenset[str] | None = None
     databases: Mapping[str, str] = MappingProxyType({})
     verify: bool = True
+    overwrites: bool = True
     on_damage: OnDamage = OnDamage.STOP

@@ -209,7 +209,7 @@ class Search:
                 break
         else:
             if scan.unfinished:
-                self.selector.notes.append(
+                self.selector.note(
                     f"{file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
                     " not read: the server is writing it, or was when it crashed"
                 )
@@ -277,7 +277,7 @@ class Search:
         for ends in self._chain[index:]:
             listed = reached_before(ends.facts) if ends.chain == self._chain[index - 1].chain else None
             if listed is not None and not found <= listed:
-                self.selector.notes.append(
+                self.selector.note(
                     f"{ends.file.path}: not read, although GTIDs begin anew with it; given without the files"
                     f" before it, it tells whether it has other transactions of {found - listed}"
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 
@@ -31,3 +31,40 @@ def shortened(text: str, size: int) -> str:
 def encoded(text: str) -> bytes:
     """Encode a text as UTF-8; what UTF-8 cannot represent is escaped."""
     return text.encode("utf-8", "backslashreplace")
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return what may follow a name that is unknown: the nearest of those that exist, or nothing.
+
+    Near is a name that begins with it, or differs from it in at most a third of its characters: one too many,
+    one missing, another one, or two neighbours swapped. Case counts little.
+    """
+    near: tuple[int, int, str] | None = None
+    typed = name.casefold()
+    for candidate in names:
+        other = candidate.casefold()
+        limit = max(1, len(typed) // 3)
+        if abs(len(other) - len(typed)) <= limit and (distance := _distance(typed, other)) <= limit:
+            found = (distance, 0, candidate)
+        elif len(typed) >= _SHORTEST_BEGINNING and other.startswith(typed):
+            found = (limit, 1, candidate)
+        else:
+            continue
+        near = found if near is None else min(near, found)
+    return f"; did you mean {near[2]}?" if near is not None else ""
+
+
+_SHORTEST_BEGINNING = 2
+
+
+def _distance(first: str, second: str) -> int:
+    """Return the number of single changes between two texts, a swap of neighbours being one."""
+    before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
+    for index, character in enumerate(first):
+        earlier, before, row = before, row, [index + 1]
+        for other, found in enumerate(second):
+            cost = min(before[other] + (character != found), before[other + 1] + 1, row[other] + 1)
+            if index and other and character == second[other - 1] and first[index - 1] == found:
+                cost = min(cost, earlier[other - 1] + 1)
+            row.append(cost)
+    return row[-1]

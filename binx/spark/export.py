@@ -32,7 +32,7 @@ from binx.dataset.continuation import ChainState
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import ExportedLog, Request, export_log
-from binx.dataset.personal.matching import check_rules
+from binx.dataset.personal.matching import check_rules, check_tables
 from binx.dataset.transaction import Transaction, commit_staged
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
@@ -81,6 +81,7 @@ def to_parquet_on_spark(
     output = os.fspath(place) if is_uri(os.fspath(place)) else str(Path(place).absolute())
     dataset = DataSet(output)
     check_log_numbers(files, dataset.store)
+    check_tables(dataset, files, catalog, options)
     with dataset.locked():
         logs = [TaskLog.of(file).place for file in files]
         paths = [path for log in logs for path in (log.path, *log.others) if not is_uri(path)]
@@ -179,7 +180,7 @@ class _Export:
                 if exported is None:
                     raise answer.error or BinxError("a task of Spark did not answer")
                 self._selector.take_found(exported.found_gtids)
-                self._selector.notes.extend(exported.notes)
+                self._selector.note(*exported.notes)
                 if self._row_filter is not None:
                     self._row_filter.take_seen(answer.rows_seen)
                 if exported.staged is not None:

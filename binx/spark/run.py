@@ -180,7 +180,7 @@ class _Load:
         requested += [("--rebuild", str(table)) for table in options.rebuild]
         for option, pattern in requested:
             if not any(filter_of((), (pattern,)).takes(*name) for name in names):
-                listed = listed_tables(names)
+                listed = listed_tables(names, pattern)
                 raise AbsentError(f"{option} {pattern}: the data contains only {listed}")
 
     def _run_job(self, spark: SparkSession) -> list[Taken]:

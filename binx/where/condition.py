@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import Provenance, folded_name
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.source.wording import shortened
+from binx.source.wording import did_you_mean, listed, shortened
 from binx.where.literals import as_number, literal_of
 from binx.where.operands import Literal, Operand, zerofill_digits
 from binx.where.values import check_expression, compared, is_null, matched
@@ -43,6 +43,7 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 BEFORE, AFTER = "before", "after"
 _SHOWN = 60
+_TABLES_SHOWN = 20
 _OPERAND_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
 
 _FILLED = frozenset({Kind.UINT8, Kind.UINT16, Kind.UINT24, Kind.UINT32, Kind.UINT64, Kind.DECIMAL})
@@ -182,6 +183,7 @@ class Condition:
     def __init__(self, text: str) -> None:
         self.text = text
         self.columns: set[str] = set()
+        self._sides: list[tuple[str, str]] = []
         self._either_image = False
         try:
             self._evaluate = self._compiled(_parsed(text))
@@ -192,12 +194,19 @@ class Condition:
         """Whether the table has all columns of the condition."""
         return self.columns.issubset(folded_name(column.source_name) for column in images.columns)
 
-    def absent_error(self, tables: Iterable[str]) -> AbsentError:
-        """Return the error to raise if no table with row changes has all columns of the condition."""
-        columns = ", ".join(sorted(self.columns))
+    def absent_error(self, tables: Iterable[str], columns: Collection[str]) -> AbsentError:
+        """Return the error to raise if no table with row changes has all columns of the condition.
+
+        Args:
+            columns: the columns that the tables have.
+        """
+        absent = sorted(self.columns.difference(columns)) or sorted(self.columns)
+        words = [(name, word) for name, word in self._sides if name in columns and word in absent]
         return AbsentError(
-            f"no table has {columns}, as the condition {self.text!r} requires; tables with row changes:"
-            f" {', '.join(tables)}"
+            f"no table has {', '.join(absent)}, as the condition {self.text!r} requires; tables with row"
+            f" changes: {listed(list(tables), _TABLES_SHOWN)}"
+            + "".join(f"; text needs quotes: {name} = '{word}'" for name, word in words)
+            + ("" if words else "".join(did_you_mean(name, columns) for name in absent))
         )
 
     def matching(self, frame: Frame) -> pa.BooleanArray:
@@ -319,6 +328,7 @@ class Condition:
             left, sign, right = right, _FLIPPED[sign], left
         if isinstance(right, exp.Column):
             column, other_column = self._column(left), self._column(right)
+            self._sides += [(column.name, other_column.name), (other_column.name, column.name)]
             return lambda frame: self._compare_columns(frame, column, sign, other_column)
         literal = literal_of(right)
         if literal is None:

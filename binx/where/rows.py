@@ -18,6 +18,7 @@ from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.log.selection.table_filter import XaEnds
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.schema import folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.rows.reading import Reading
@@ -30,12 +31,14 @@ class RowsSeen:
     """The tables that a condition was evaluated on.
 
     Attributes:
+        columns: the columns that any of them has.
         applied: whether the condition applies to any of them.
         skipped: name and reason, each once, of tables with rows that the condition could not be evaluated on:
             their types cannot be compared with its literals, or their images lack its columns.
     """
 
     tables: tuple[str, ...] = ()
+    columns: frozenset[str] = frozenset()
     applied: bool = False
     skipped: tuple[tuple[str, str], ...] = ()
 
@@ -46,6 +49,7 @@ class TrackedCondition:
     def __init__(self, condition: Condition) -> None:
         self._condition = condition
         self._tables: dict[str, None] = {}
+        self._columns: set[str] = set()
         self._applied = False
         self._skipped: dict[tuple[str, str], None] = {}
         self._unreported: dict[str, None] = {}
@@ -53,6 +57,8 @@ class TrackedCondition:
     def note_table(self, images: BatchImages) -> None:
         """Record that a table has rows; :meth:`check` fails if the condition applies to no such table."""
         self._tables[_name_of(images)] = None
+        if not self._applied:
+            self._columns.update(folded_name(column.source_name) for column in images.columns)
 
     def evaluate(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]] | None:
         """Return the changes of a batch with masks of matches; None if the condition does not apply."""
@@ -78,11 +84,12 @@ class TrackedCondition:
     @property
     def seen(self) -> RowsSeen:
         """The tables that the condition was evaluated on."""
-        return RowsSeen(tuple(self._tables), self._applied, tuple(self._skipped))
+        return RowsSeen(tuple(self._tables), frozenset(self._columns), self._applied, tuple(self._skipped))
 
     def take_seen(self, seen: RowsSeen) -> None:
         """Add the tables that the same condition was evaluated on elsewhere."""
         self._tables.update(dict.fromkeys(seen.tables))
+        self._columns |= seen.columns
         self._applied |= seen.applied
         self._skipped.update(dict.fromkeys(seen.skipped))
 
@@ -108,7 +115,7 @@ class TrackedCondition:
         for _, why in self._skipped:
             raise IncomparableError(why)
         if self._tables:
-            raise self._condition.absent_error(self._tables)
+            raise self._condition.absent_error(self._tables, self._columns)
 
 
 def _name_of(images: BatchImages) -> str:

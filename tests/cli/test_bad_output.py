@@ -38,7 +38,7 @@ def test_extract_on_a_full_disk_leaves_nothing(shop: Shop, small_disk: Path) -> 
 
 def test_extract_on_a_full_disk_keeps_what_was_there(shop: Shop, small_disk: Path) -> None:
     (small_disk / "all.binlog").write_bytes(b"as it was")
-    assert binx("extract", *shop.logs, "-o", small_disk / "all.binlog").code == 1
+    assert binx("extract", "--force", *shop.logs, "-o", small_disk / "all.binlog").code == 1
     assert (small_disk / "all.binlog").read_bytes() == b"as it was"
     assert files_in(small_disk) == {"all.binlog"}
 
@@ -217,7 +217,7 @@ def test_ctrl_c_while_a_slice_is_written_leaves_nothing(shop: Shop, tmp_path: Pa
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "slice_writer.SliceWriter._copy_ranges = copy_ranges"
     )
-    ended = binx_with(interrupt, "extract", *shop.logs, "-o", target, cwd=tmp_path)
+    ended = binx_with(interrupt, "extract", "--force", *shop.logs, "-o", target, cwd=tmp_path)
     assert ended.code == 130
     assert RAISED.fullmatch(ended.err)
     assert target.read_bytes() == b"as it was"

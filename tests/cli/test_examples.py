@@ -180,6 +180,8 @@ def test_example(line: str, shop: Shop, place: Path, mariadb_shop: Shop, mariadb
         shop, place = mariadb_shop, mariadb_place
         line = line.replace(" --skip-gtids", "")
     line = with_values(line, shop)
+    for output in ("one.binlog", "undo.sql"):
+        (place / output).unlink(missing_ok=True)
     done = shell_free(line, place) if not SHELL & set(line) else run(line, place)
     # Some of the shop's changes are logged as statements, which `state` lists as a loss.
     losses = 3 if line.startswith("binx state") else 0

@@ -307,7 +307,7 @@ def log_with(path: Path, size: int) -> Path:
 def test_memory_does_not_grow_by_more_than_some_copies_of_a_row(name: str, tmp_path: Path) -> None:
     (tmp_path / "schema.sql").write_text(SCHEMA.format("LONGBLOB"))
     arguments = ["schema.sql" if one == "SCHEMA" else one for one in READERS[name]]
-    arguments += ["-o", "out"] if arguments[0] == "extract" else []
+    arguments += ["-o", "out", "--force"] if arguments[0] == "extract" else []
     small, large = (
         run(tmp_path, *arguments, str(log_with(tmp_path / f"{name.replace(' ', '')}.{size}", size)))
         for size in (100, SIZE)

@@ -39,7 +39,7 @@ def take_base(lake: Path, ids: Iterable[int], gtids: str, position: str = "") ->
         file, _, offset = position.partition(":")
         where += f"-- CHANGE MASTER TO MASTER_LOG_FILE='{file}', MASTER_LOG_POS={offset};\n"
     lake.mkdir(exist_ok=True)
-    dump = lake / f"dump-{len(list(lake.iterdir()))}.sql"
+    dump = lake / f".dump-{len(list(lake.iterdir()))}.sql"
     dump.write_text(
         f"{where}USE `shop`;\nCREATE TABLE `orders`"
         " (`id` int NOT NULL, `note` varchar(100), PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4;\n"

@@ -478,7 +478,10 @@ def test_a_column_that_no_table_has_is_told(tmp_path: Path) -> None:
     options = ExtractOptions(format=SliceFormat.JSON, where=Condition("statuss = 'paid'"))
     with (
         open_chain([str(SHOP[0])]) as chain,
-        pytest.raises(AbsentError, match=r"no table has statuss.*tables with row changes: shop\.orders$"),
+        pytest.raises(
+            AbsentError,
+            match=r"no table has statuss.*tables with row changes: shop\.orders; did you mean status\?$",
+        ),
     ):
         extract(chain, Selection(tables=("shop.orders",)), str(tmp_path / "out"), options)
 

@@ -102,9 +102,12 @@ def parse_renaming(text: str) -> tuple[str, str]:
 )
 @flag("--verbatim", "binlog: copy the bytes unchanged, including positions.")
 @flag("--rows", "json: one line per row change instead of per transaction.")
-@flag(
+@option(
     "--reverse",
-    "sql, binlog: write what undoes the transactions, newest first; with the default, binlog, as a"
+    "--flashback",
+    "reverse",
+    is_flag=True,
+    help="sql, binlog: write what undoes the transactions, newest first; with the default, binlog, as a"
     " binary log, which cannot check itself.",
 )
 @option(
@@ -136,9 +139,13 @@ def parse_renaming(text: str) -> tuple[str, str]:
     type=parsed(parse_size),
     help="thl: maximum size of a fragment.  [default: 1000000]",
 )
+@flag("--force", "Overwrite an existing output.")
 @option(
     "-o",
+    "-r",
     "--output OUT",
+    "--result-file",
+    "output",
     default="-",
     show_default=False,
     type=PATH,
@@ -159,6 +166,7 @@ def extract_command(
     renamed: tuple[tuple[str, str], ...],
     statement_bytes: int | None,
     fragment_bytes: int | None,
+    force: bool,
     output: str,
 ) -> ExitCode:
     """Extract whole transactions as a binary log that replays with the same GTIDs, or as SQL, JSON or THL."""
@@ -173,6 +181,7 @@ def extract_command(
         operations=operations,
         databases=dict(renamed),
         verify=logs.verify,
+        overwrites=force,
         on_damage=logs.on_damage,
     )
     conflict = OnConflict(on_conflict)

@@ -50,6 +50,8 @@ TARGET = "The target"
 @backup_options(BACKUP)
 @option(
     "--to-time TIME",
+    "--stop-datetime",
+    "to_time",
     section=TARGET,
     help="Replay what was committed before this time, up to the first transaction that was not.",
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.command import COUNT, Example, command, flag, option, parsed
+from binx.cli.command import COUNT, Example, command, option, parsed
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import SELECTION, selection_options
 from binx.cli.show_text import ShowText
@@ -46,7 +46,7 @@ EXAMPLES = (
     help="The transaction at this position, or else the next one: POS, or FILE:POS.",
 )
 @option("--rows", "most_rows", type=COUNT, help="Show at most N rows of each transaction.")
-@flag("--hex", "Also show the bytes of each event.", "with_bytes")
+@option("--hex", "--hexdump", "with_bytes", is_flag=True, help="Also show the bytes of each event.")
 @ZONE
 @LOOK
 @as_json_option("Print one JSON object per event.")

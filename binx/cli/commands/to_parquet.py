@@ -22,9 +22,9 @@ from binx.cli.options import (
 )
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.summary import Summary
-from binx.cli.terminal import say_warning, text_output
+from binx.cli.terminal import say_losses, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions, StatementTexts
-from binx.dataset.personal.rules import PersonalData, Rule, parse_rule, personal_data
+from binx.dataset.personal.rules import Rule, parse_rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
@@ -156,7 +156,7 @@ def to_parquet_command(
     """Export row changes to a data set of Parquet files, one commit per log."""
     from binx.dataset.continuation import find_beginning
     from binx.dataset.dataset import DataSet
-    from binx.dataset.personal.matching import check_tables
+    from binx.dataset.personal.matching import unmatched
 
     if forget:
         return _forget(output, logs)
@@ -200,8 +200,6 @@ def to_parquet_command(
         catalog, state, previous = find_beginning(output, files, logs.known_tables(chain), personal)
         if previous is not None and catalog:
             logs.notes([f"continuing with the table definitions after {previous}, from the data set"])
-        if personal is not None:
-            check_tables(DataSet(output), files, catalog, options)
         with _engine(engine, master, driver_memory, dict(settings)) as export:
             for report in export(files, output, selector, catalog, options, bar.reach, state):
                 summary.take(report, text)
@@ -210,22 +208,9 @@ def to_parquet_command(
 
             write_changes_views(output)
         logs.notes(selector.notes)
-        has_unmatched = not allow_unmatched_rules and _warn_of_unmatched(output, personal)
+        # Said also if quiet.
+        has_unmatched = say_losses(unmatched(DataSet(output), selection, options))
     return logs.ending(selector.missing(), losses=summary.has_losses or has_unmatched)
-
-
-def _warn_of_unmatched(output: str, personal: PersonalData | None) -> bool:
-    """Warn of rules that match no column in the data set, also if quiet; return whether there are any."""
-    from binx.dataset.dataset import DataSet
-    from binx.dataset.personal.matching import unmatched_rules
-
-    unmatched = [] if personal is None else unmatched_rules(DataSet(output), personal)
-    for name in unmatched:
-        say_warning(
-            f"the rule {name} matches no column in the data set: if it is wrong, personal data was"
-            " written; otherwise give --allow-unmatched-rules"
-        )
-    return bool(unmatched)
 
 
 def _forget(output: str, logs: Logs) -> ExitCode:

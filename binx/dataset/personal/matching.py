@@ -1,4 +1,4 @@
-"""Which rules matched a column, in a log and in a data set: a rule that matches nothing may be misspelt."""
+"""Which rules and names of tables match in a log and in a data set: one that matches nothing may be wrong."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from binx.errors import BinxError, UnmatchedRuleError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import find_transactions
+from binx.log.selection.selection import Selection
+from binx.log.selection.table_filter import SoughtNames
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.reading import Reading, no_table
+from binx.source.wording import did_you_mean
 
 
 def unmatched_rules(dataset: DataSet, rules: PersonalData) -> list[str]:
@@ -24,6 +27,40 @@ def unmatched_rules(dataset: DataSet, rules: PersonalData) -> list[str]:
     """
     matched = {name for manifest in dataset.manifests() for name in manifest.get("rules_matched", ())}
     return sorted(rules.exact_names() - matched)
+
+
+def unmatched(dataset: DataSet, selection: Selection, options: ParquetOptions) -> list[str]:
+    """Return a sentence for each rule, and each name of a table, that matches nothing in a data set.
+
+    Names with wildcards may match nothing.
+
+    Raises:
+        OutputError: a manifest cannot be read.
+    """
+    rules = options.personal
+    names = [] if rules is None or options.allows_unmatched_rules else unmatched_rules(dataset, rules)
+    return [
+        *(
+            f"the rule {name} matches no column in the data set: if it is wrong, personal data was"
+            " written; otherwise give --allow-unmatched-rules"
+            for name in names
+        ),
+        *_unmatched_tables(dataset, selection),
+    ]
+
+
+def _unmatched_tables(dataset: DataSet, selection: Selection) -> list[str]:
+    """Return a sentence for each database and table that is named exactly and is in none of the logs."""
+    if not selection.databases and not selection.tables:
+        return []
+    sought = SoughtNames(selection.databases, selection.tables)
+    for manifest in dataset.manifests():
+        for counts in manifest.get("conservation", ()):
+            sought.see(counts["db"], counts["table"])
+        if any(file["kind"] == "statements" and file["rows"] for file in manifest["files"]):
+            # They passed because of the names in them.
+            sought.see_statement()
+    return sought.sentences("the logs of the data set")
 
 
 def check_tables(
@@ -45,8 +82,9 @@ def check_tables(
     if rules is None or options.allows_unmatched_rules:
         return
     known = Catalog() if catalog is None else catalog.copy()
+    tables = dict.fromkeys((table.db, table.name) for table in known)
     unseen = set(unmatched_rules(dataset, rules))
-    unseen -= _names_of(rules, [(table.db, table.name) for table in known])
+    unseen -= _names_of(rules, tables)
     reading = Reading(known, no_table)
     for file in files if unseen else ():
         scan = find_transactions(file, Level.LEVEL_TABLES, verify=False)
@@ -55,6 +93,7 @@ def check_tables(
                 reading.follow(file, table)
                 names = [scan.table_name(number) for number in range(scan.table_count)]
                 names += [(definition.db, definition.name) for definition in known]
+                tables |= dict.fromkeys(names)
                 unseen -= _names_of(rules, names)
                 if not unseen:
                     return
@@ -62,9 +101,12 @@ def check_tables(
             # The export reports it, and the rules are checked again as its logs are committed.
             return
     if unseen:
+        known_names = [f"{db}.{name}" for db, name in tables]
+        rule = min(unseen)
+        near = did_you_mean(rule.partition(":")[0].rpartition(".")[0], known_names)
         raise UnmatchedRuleError(
             f"there is no table for the rule {', '.join(sorted(unseen))}, neither in the logs nor in the data"
-            " set; nothing is written. Correct the rule, or give --allow-unmatched-rules"
+            f" set; nothing is written. Correct the rule, or give --allow-unmatched-rules{near}"
         )
 
 

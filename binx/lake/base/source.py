@@ -28,6 +28,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.effects import statement_effects
 from binx.rows.statements import Statement
 from binx.source.names import number_of
+from binx.source.wording import did_you_mean
 
 _FILE_BITS = 32
 _BATCH_BYTES = 16 * 1024 * 1024
@@ -161,7 +162,8 @@ class BaseSource:
             raise AbsentError("has no tables", path=self.backup.path)
         for pattern, table_filter in self._tables.items():
             if not any(table_filter.takes(*name) for name in names):
-                raise AbsentError(f"has no table {pattern}", path=self.backup.path)
+                near = did_you_mean(pattern, [".".join(name) for name in names])
+                raise AbsentError(f"has no table {pattern}{near}", path=self.backup.path)
 
     def _staged(self, files: SourceFiles) -> Staged:
         backup, position = self.backup, self.backup.position

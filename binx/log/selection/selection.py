@@ -18,7 +18,7 @@ from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.selection.moments import Position, format_time, index_of_file
 
 if TYPE_CHECKING:
-    from binx.log.selection.table_filter import TableFilter, XaEnds
+    from binx.log.selection.table_filter import SoughtNames, TableFilter, XaEnds
 
 _LAST = 2**63 - 1
 _COMPRESSED_KINDS = {Kind.KIND_DML, Kind.KIND_XA_PREPARE, Kind.KIND_ROLLBACK}
@@ -123,7 +123,7 @@ class Selector:
     """A search for a selection's transactions through the files of a chain, in order.
 
     Attributes:
-        notes: how the selection was interpreted, for the user, such as positions that were moved.
+        names: the names of databases and tables that no file has had so far.
     """
 
     def __init__(self, selection: Selection, files: Sequence[str] = (), *, in_parts: bool = False) -> None:
@@ -136,7 +136,7 @@ class Selector:
         """
         selection.check()
         self.selection = selection
-        self.notes: list[str] = []
+        self._notes: list[str] = []
         self._wanted = None if selection.gtids is None else kernel_intervals(selection.gtids)
         self._excluded = kernel_intervals(selection.exclude_gtids or GtidSet())
         self._found = GtidSet()
@@ -147,12 +147,24 @@ class Selector:
         self._stop_rank = self._rank_of(selection.stop)
         self._filter = _table_filter(selection)
         self._xa_ends: XaEnds | None = None
+        self.names: SoughtNames | None = None
         if self._filter is not None:
-            from binx.log.selection.table_filter import XaEnds
+            from binx.log.selection.table_filter import SoughtNames, XaEnds
 
             self._xa_ends = XaEnds(all_pass=in_parts)
+            self.names = None if in_parts else SoughtNames(selection.databases, selection.tables)
         self._takes_table = bytearray()
         self._takes_table_of: TransactionScan | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """How the selection was interpreted, for the user: positions that were moved, names of no table."""
+        sought = () if self.names is None or self._is_full else self.names.sentences("the files read")
+        return [*self._notes, *sought]
+
+    def note(self, *sentences: str) -> None:
+        """Add sentences to the notes."""
+        self._notes += sentences
 
     @property
     def complete(self) -> bool:
@@ -303,7 +315,7 @@ class Selector:
             begin = table.value("start", index)
             if begin < offset:
                 note = "the selection starts there" if name == "start" else "the selection ends before it"
-                self.notes.append(
+                self.note(
                     f"{file.path}: the {name} position {offset} is inside the transaction at {begin}; {note}"
                 )
                 return begin
@@ -320,7 +332,10 @@ class Selector:
         if self._takes_table_of is not scan:
             self._takes_table_of, self._takes_table = scan, bytearray()
         for number in range(len(self._takes_table), scan.table_count):
-            self._takes_table.append(tables.takes(*scan.table_name(number)))
+            name = scan.table_name(number)
+            self._takes_table.append(tables.takes(*name))
+            if self.names is not None:
+                self.names.see(*name)
         with_statements = bytearray(mask)
         table.keep_range(with_statements, "statements", 1, _LAST)
         table.keep_tables(mask, self._takes_table)
@@ -328,6 +343,8 @@ class Selector:
             if not mask[index]:
                 start, end = table.value("start", index), table.value("end", index)
                 mask[index] = tables.takes_statements(file, start, end, table.format)
+                if mask[index] and self.names is not None:
+                    self.names.see_statement()
 
 
 def _table_filter(selection: Selection) -> TableFilter | None:

@@ -22,6 +22,7 @@ from binx.event.query import ExecuteLoadQuery, Query
 from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
+from binx.source.wording import did_you_mean
 
 _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 _IDENTIFIER = r'`(?:[^`]|``)+`|"(?:[^"]|"")+"|[0-9A-Za-z_$\u0080-\U0010ffff]+'
@@ -139,6 +140,61 @@ class TableFilter:
             if isinstance(query, Query) and self.takes_statement(query):
                 return True
         return False
+
+
+class SoughtNames:
+    """The databases and tables that a selection names without wildcards, and which of them logs have.
+
+    A name that no log has may be misspelt.
+    """
+
+    def __init__(self, databases: Iterable[str], tables: Iterable[str]) -> None:
+        self._databases = {name: text for text in databases if (name := _exact(text, 1)) is not None}
+        self._tables = {name: text for text in tables if (name := _exact(text, 2)) is not None}
+        self._others: dict[tuple[str, str], None] = {}
+
+    def see(self, database: str, table: str) -> None:
+        """Take notice of a table in a log."""
+        if self._databases or self._tables:
+            self._databases.pop((database,), None)
+            self._tables.pop((database, table), None)
+            self._others[database, table] = None
+
+    def see_statement(self) -> None:
+        """Take notice of a statement that may concern any of the names."""
+        self._databases.clear()
+        self._tables.clear()
+
+    @property
+    def unseen_tables(self) -> list[str]:
+        """The tables not seen so far, as the selection has them."""
+        return list(self._tables.values())
+
+    def sentences(self, where: str) -> list[str]:
+        """Return a sentence for each name that was not seen, with the name that may be meant."""
+        databases = {database for database, _ in self._others}
+        tables = [f"{database}.{table}" for database, table in self._others]
+        return [
+            *(
+                f"no database {text} in {where}{did_you_mean(name[0], databases)}"
+                for name, text in self._databases.items()
+            ),
+            *(
+                f"no table {text} in {where}{did_you_mean('.'.join(name), tables)}"
+                for name, text in self._tables.items()
+            ),
+        ]
+
+
+_WILDCARDS = frozenset("*?[")
+
+
+def _exact(text: str, parts: int) -> tuple[str, ...] | None:
+    """Return the parts of a name without wildcards, or None."""
+    names = _dotted(text)
+    if len(names) != parts or any(quoted is None and _WILDCARDS & set(plain) for quoted, plain in names):
+        return None
+    return tuple(plain if quoted is None else quoted for quoted, plain in names)
 
 
 def _part_patterns(text: str) -> list[str]:

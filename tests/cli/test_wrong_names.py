@@ -1,0 +1,113 @@
+"""Names that nothing has: databases, tables, columns; and what may be meant by them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shop
+from tests.cli.process import binx
+
+MEANT = "no table shop.ordrs in the files read; did you mean shop.orders?"
+
+
+@pytest.mark.parametrize("command", [["ls"], ["show"], ["stats"], ["ls", "--json"]])
+def test_a_table_that_no_log_has_is_named_with_the_one_that_may_be_meant(
+    command: list[str], shop: Shop
+) -> None:
+    assert MEANT in binx(*command, "--table", "shop.ordrs", *shop.logs).err
+    assert (
+        "no database shp in the files read; did you mean shop?"
+        in binx(*command, "--db", "shp", *shop.logs).err
+    )
+    for pattern in ("shop.ordr*", "shop.orders", "shop.lottery"):
+        assert "no table" not in binx(*command, "--table", pattern, *shop.logs).err
+
+
+def test_what_needs_the_table_ends_with_the_code_for_what_is_not_there(shop: Shop, tmp_path: Path) -> None:
+    for command in (["why", "--pk", "1"], ["extract", "-o", str(tmp_path / "out")]):
+        ended = binx(*command, "--table", "shop.ordrs", *shop.logs)
+        assert ended.code == 4
+        assert "no table shop.ordrs in these files; did you mean shop.orders?" in ended.err
+
+
+def test_an_export_of_a_table_that_is_in_no_log_ends_with_exit_code_3(shop: Shop, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    ended = binx("to-parquet", "--quiet", "--table", "shop.ordrs", "-o", lake, shop.logs[0])
+    assert ended.code == 3
+    assert ended.err == (
+        "binx: warning: no table shop.ordrs in the logs of the data set; did you mean shop.orders?\n"
+    )
+    for names in (["--table", "shop.orders"], ["--table", "shop.ordr*"], ["--db", "shop"]):
+        assert binx("to-parquet", *names, "-o", tmp_path / names[1].strip("*"), shop.logs[0]).code == 0
+
+
+def test_columns_of_conditions_are_suggested_and_text_needs_quotes(shop: Shop) -> None:
+    for condition, said in (
+        ("statuss = 'paid'", "no table has statuss, as the condition"),
+        ("statuss = 'paid'", "; did you mean status?\n"),
+        ("status == paid", "; text needs quotes: status = 'paid'\n"),
+        ("paid = after.status", "; text needs quotes: status = 'paid'\n"),
+    ):
+        ended = binx("ls", "--where", condition, shop.logs[0])
+        assert ended.code == 4
+        assert said in ended.err
+    assert binx("ls", "--where", "id = customer_id", shop.logs[0]).code == 0
+
+
+def test_tables_of_data_sets_are_suggested(shop: Shop, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    binx("to-parquet", "-o", lake, shop.logs[0])
+    ended = binx("state", lake, "--table", "shp.orders", "-o", tmp_path / "rows.csv")
+    assert ended.code == 4
+    assert ended.err.endswith("; did you mean shop.orders?\n")
+    ended = binx("to-parquet", "--drop-columns", "shop.custmers.email", "-o", tmp_path / "x", shop.logs[0])
+    assert ended.code == 3
+    assert ended.err.endswith("; did you mean shop.customers?\n")
+
+
+def test_names_of_mysqlbinlogs_options_are_taken(shop: Shop, tmp_path: Path) -> None:
+    given = "--start-datetime", "2026-11-21 09:48:53", "--stop-datetime", "2026-11-21 09:49", "-d", "shop"
+    own = "--since", "2026-11-21 09:48:53", "--until", "2026-11-21 09:49", "--db", "shop"
+    assert binx("ls", *given, *shop.logs).out == binx("ls", *own, *shop.logs).out != ""
+    first = json.loads(binx("ls", "--json", "-j", "373", "--limit", "1", shop.logs[0]).out)
+    assert first["start"] == 373
+    assert binx("show", "--hexdump", "--limit", "1", shop.logs[0]).out == (
+        binx("show", "--hex", "--limit", "1", shop.logs[0]).out
+    )
+    out = tmp_path / "undo"
+    assert binx("extract", "--flashback", "--table", "shop.visits", "-r", out, shop.logs[0]).code == 0
+    assert out.read_bytes() == binx_bytes(shop.logs[0], tmp_path / "same")
+
+
+def binx_bytes(log: str | Path, out: Path) -> bytes:
+    assert binx("extract", "--reverse", "--table", "shop.visits", "-o", out, log).code == 0
+    return out.read_bytes()
+
+
+def test_an_output_is_overwritten_only_with_force(shop: Shop, tmp_path: Path) -> None:
+    out = tmp_path / "one.json"
+    one = "extract", "--format", "json", "--limit", "1", "-o", out, shop.logs[0]
+    out.touch()
+    assert binx(*one).code == 0
+    written = out.read_bytes()
+    ended = binx(*one[:4], "2", *one[5:])
+    assert (ended.code, out.read_bytes()) == (1, written)
+    assert ended.err.endswith("one.json: exists; overwrite it with --force, or choose another output\n")
+    assert binx(*one[:4], "2", "--force", *one[5:]).code == 0
+    assert out.read_bytes() != written
+    assert binx(*one[:5], "-o", "/dev/null", shop.logs[0]).code == 0
+
+
+def test_a_data_set_is_not_written_among_other_things(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "photo.jpg").write_text("")
+    ended = binx("to-parquet", "-o", tmp_path, shop.logs[0])
+    assert ended.code == 1
+    assert "is no data set, and not empty: it has photo.jpg; choose a folder of its own" in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["photo.jpg"]
+    (tmp_path / "photo.jpg").rename(tmp_path / ".hidden")
+    assert binx("to-parquet", "-o", tmp_path, shop.logs[0]).code == 0
+    (tmp_path / "notes.txt").write_text("")
+    assert binx("to-parquet", "-o", tmp_path, shop.logs[1]).code == 0

@@ -43,8 +43,8 @@ def main() -> int:
         _binx("load", str(data_set), "-o", str(tables), "--scd2", "--accept-losses", *chosen)
         _binx("archive", str(LOG), "--to", str(archive))
         for folder in (data_set, tables, archive):
-            shutil.rmtree(TARGET / folder.name, ignore_errors=True)
-            shutil.copytree(folder, TARGET / folder.name, ignore=shutil.ignore_patterns("_lock", ".lock"))
+            if not (TARGET / folder.name).exists():
+                shutil.copytree(folder, TARGET / folder.name, ignore=shutil.ignore_patterns("_lock", ".lock"))
     finally:
         shutil.rmtree(WORK, ignore_errors=True)
     return 0

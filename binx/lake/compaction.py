@@ -1,22 +1,25 @@
-"""Expire and compact files of ``history/``."""
+"""Expire files of ``history/``, and choose those that a load joins."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from uuid import uuid4
-
-import pyarrow as pa
+from itertools import islice
 
 from binx.lake.dataset.files import ChangesFile
-from binx.lake.place import Place
 from binx.lake.plan import applied, lives_of
 from binx.lake.state.state import State
 from binx.lake.table_name import TableName
 
 _SMALL_BYTES = 32 << 20
 _MOST_BYTES = 128 << 20
+_MANY = 8
+"""As many files of a table's day, or hour, stay as they are."""
+_OLDER_DAYS = 256
+"""As many days without new files are compacted by one load, so that it costs what is new."""
+
+Groups = list[list[ChangesFile]]
 
 
 def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
@@ -29,61 +32,92 @@ def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
         or applied(life) == (state.lives[life.id].units, state.lives[life.id].digest)
     }
     waiting = {unit.file.table for life in lives if life.id not in done for unit in life.units}
-    return done, [file for file in state.history if file.table not in waiting and not file.gone]
+    return done, [file for file in state.history if file.table not in waiting]
 
 
 def expire(state: State, first: str) -> None:
-    """Drop files of ``history/`` for days before ``first``; the state still records them as gone."""
-    _, files = _applied_to(state)
-    old = {file.path for file in files if file.day < first}
-    state.history = [replace(file, gone=file.gone or file.path in old) for file in state.history]
+    """Drop files of ``history/`` for days before ``first``; the state still records them as gone.
 
-
-def compact(state: State, place: Place) -> None:
-    """Join small consecutive files of ``history/`` that have the same table, version and day."""
+    Consecutive ones are one record from then on.
+    """
     done, files = _applied_to(state)
-    files = [file for file in files if not file.lost]
-    joined: dict[str, ChangesFile | None] = {}
-    for group in _groups(files):
-        joined |= dict.fromkeys((file.path for file in group), None)
-        joined[group[0].path] = _joined(group, place)
-    history = [joined.get(file.path, file) for file in state.history]
+    old = {file.path for file in files if file.day < first and not file.gone}
+    if not old:
+        return
+    state.history = [replace(file, gone=file.gone or file.path in old) for file in state.history]
+    tables = {file.table for file in files}
+    gone = [file for file in state.history if file.gone and not file.lost and file.table in tables]
+    groups = list(_groups(gone, 2))
+    replace_joined(state, done, [(group, joined(group)) for group in groups])
+
+
+def to_compact(state: State, new: Collection[str], *, everything: bool) -> tuple[set[str], Groups]:
+    """Return the lives that are fully applied, and the groups of files that are to become one file each.
+
+    A group has small consecutive files of one table, version and day (or hour). Days with more than 8 are
+    compacted, first those of ``new`` files, which a load has added; with ``everything`` all that have two.
+    """
+    done, files = _applied_to(state)
+    there = [file for file in files if not file.gone and not file.lost]
+    groups = list(_groups(there, 2 if everything else _MANY + 1))
+    if everything:
+        return done, groups
+    folders = {path.rpartition("/")[0] for path in new}
+    fresh = [group for group in groups if group[0].path.rpartition("/")[0] in folders]
+    older = (group for group in groups if group[0].path.rpartition("/")[0] not in folders)
+    return done, [*fresh, *islice(older, _OLDER_DAYS)]
+
+
+def replace_joined(
+    state: State, done: Collection[str], joined_files: Sequence[tuple[Sequence[ChangesFile], ChangesFile]]
+) -> None:
+    """Put joined files into history in place of those that they have the rows of."""
+    if not joined_files:
+        return
+    places: dict[str, ChangesFile | None] = {}
+    for group, file in joined_files:
+        places |= dict.fromkeys((one.path for one in group), None)
+        places[group[0].path] = file
+    history = [places.get(file.path, file) for file in state.history]
     state.history = [file for file in history if file is not None]
-    for life in lives_of(state) if joined else ():
+    for life in lives_of(state):
         if life.id in state.lives and life.id in done:
             units, digest = applied(life)
             state.lives[life.id] = replace(state.lives[life.id], units=units, digest=digest)
 
 
-def _groups(history: Sequence[ChangesFile]) -> Iterator[list[ChangesFile]]:
-    """Yield groups of files that can be joined, in order."""
-
-    def where(file: ChangesFile) -> tuple[TableName, str, str]:
-        return file.table, file.chain, file.path.rpartition("/")[0]
-
-    group: list[ChangesFile] = []
-    for file in sorted(history, key=lambda file: (file.table, file.chain, file.first, file.last)):
-        size = sum(other.bytes for other in group) + file.bytes
-        if group and (where(file) != where(group[0]) or file.bytes > _SMALL_BYTES or size > _MOST_BYTES):
-            if len(group) > 1:
-                yield group
-            group = []
-        if file.bytes <= _SMALL_BYTES:
-            group.append(file)
-    if len(group) > 1:
-        yield group
-
-
-def _joined(group: Sequence[ChangesFile], place: Place) -> ChangesFile:
-    rows = pa.concat_tables([place.table(file.path) for file in group]).unify_dictionaries()
-    path = f"{group[0].path.rpartition('/')[0]}/{uuid4().hex}.parquet"
+def joined(group: Sequence[ChangesFile]) -> ChangesFile:
+    """Return the record of a file with the rows of others, at the path of the last one."""
     return replace(
-        group[0],
+        group[-1],
         identity=hashlib.sha256("".join(file.identity for file in group).encode()).hexdigest(),
-        path=path,
-        rows=len(rows),
-        bytes=place.write(path, rows),
+        rows=sum(file.rows for file in group),
+        bytes=sum(file.bytes for file in group),
+        first=group[0].first,
         last=max(file.last for file in group),
         partial=any(file.partial for file in group),
         by_rows=any(file.by_rows for file in group),
+        dropped=(),
+        spans=(),
     )
+
+
+def _groups(history: Sequence[ChangesFile], least: int) -> Iterator[list[ChangesFile]]:
+    """Yield groups of at least so many files that can be joined, in order."""
+
+    def where(file: ChangesFile) -> tuple[TableName, str, str, str]:
+        return file.table, file.chain, file.version, "" if file.gone else file.path.rpartition("/")[0]
+
+    group: list[ChangesFile] = []
+    size = 0
+    for file in sorted(history, key=lambda file: (file.table, file.chain, file.first, file.last)):
+        own = 0 if file.gone else file.bytes
+        if group and (where(file) != where(group[0]) or own > _SMALL_BYTES or size + own > _MOST_BYTES):
+            if len(group) >= least:
+                yield group
+            group, size = [], 0
+        if own <= _SMALL_BYTES:
+            group.append(file)
+            size += own
+    if len(group) >= least:
+        yield group

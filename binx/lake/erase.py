@@ -100,6 +100,7 @@ class _Erasing:
     def run(self) -> Erased:
         """Erase and commit."""
         state = self._state
+        self._output.begin()
         keys, rows = 0, {"history": 0, "current": 0, "scd2": 0}
         replaced: dict[str, ChangesFile] = {}
         for life in self._lives:
@@ -125,7 +126,7 @@ class _Erasing:
         state.erasures.append(note)
         had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
         self._output.commit(state)
-        self._place.remove(state.garbage)
+        self._place.remove(list(state.garbage))
         write_views(state, lives_of(self._state), self._place)
         if had_delta:
             publish(state, self._place, had_delta)

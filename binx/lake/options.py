@@ -29,7 +29,7 @@ class LoadOptions:
         soft_deletes: whether ``current/`` keeps deleted rows, marked.
         verify: whether new files are compared with their hashes.
         accept_losses: whether current losses are marked as seen.
-        compact: whether small files of history are joined.
+        compact: whether all small files of history are joined, not only those of days with many.
         keep_history: the number of days of history to keep; None for all.
         hourly_history: whether files of history cover one hour instead of one day, from now on.
         catalog: a catalog of the Spark session, or a namespace of one, to write the tables to as well.

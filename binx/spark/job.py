@@ -19,7 +19,7 @@ from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
 from binx.lake.place import Place
 from binx.lake.state.state import Options
-from binx.lake.tasks.history import Arrival, Taken, take_file
+from binx.lake.tasks.history import Arrival, Joining, Taken, join_files, take_file
 from binx.lake.tasks.merge import Merged, Piece, merge
 from binx.lake.tasks.sources import Keys, Source, see_keys, split
 from binx.lake.tasks.work import IN_MEMORY, Cuts, Work, cut
@@ -83,6 +83,11 @@ class Job:
         Place(self._output).remove(unused)
         self._progress(size, size)
         return history
+
+    def join(self, groups: Sequence[Sequence[ChangesFile]]) -> list[tuple[ChangesFile | None, str]]:
+        """Write one file of history for each group of files; return it, or why there is none."""
+        tasks = [Joining(tuple(group), self._output, self._options) for group in groups]
+        return self._each(join_files, tasks, [sum(file.bytes for file in group) for group in groups])
 
     def _stage(self, works: Sequence[Work]) -> list[str]:
         """Run the next stage of each life; return the files that are no longer needed."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.lake.arrivals.arrivals import Search, find_arrivals
-from binx.lake.compaction import compact, expire
+from binx.lake.compaction import expire, replace_joined, to_compact
 from binx.lake.options import DELTA, LoadOptions
 from binx.lake.place import Place
 from binx.lake.plan import Plan, lives_of, plan_load
@@ -90,11 +90,12 @@ class _Load:
         """Load and commit."""
         options, state, plan, arrivals = self._options, self._state, self._plan, self._arrivals
         folders = {life.folder for life in self.output.state.lives.values()}
-        self.output.folders = {file.table.folder for file in arrivals.files}
-        self.output.folders |= {work.goal.folder for work in plan.work}
+        written = {file.table.folder for file in arrivals.files} | {work.goal.folder for work in plan.work}
+        self.output.folders |= written
         history: list[Taken] = []
-        if self.output.folders:
+        if written:
             session = spark()
+            self.output.begin()
             with spark_errors(options.output):
                 history = self._run_job(session)
         stopped = dict(arrivals.wrong)
@@ -103,12 +104,10 @@ class _Load:
         self._record(stopped)
         if options.keep_history is not None:
             expire(state, str(datetime.now(UTC).date() - timedelta(days=options.keep_history)))
-        if options.compact:
-            self.output.folders |= {file.table.folder for file in state.history}
-            compact(state, self._place)
+        self._compact(spark, [file.path for taken in history for file in taken.files])
         changed = (
             bool(plan.work or history or arrivals.new_manifests or plan.finished)
-            or bool(options.rebuild or options.keys or options.at or options.compact or options.accept_losses)
+            or bool(options.rebuild or options.keys or options.at or options.accept_losses)
             or self._before != _recorded(state)
         )
         for name, text in stopped.items():
@@ -122,7 +121,7 @@ class _Load:
             publish(state, self._place, folders)
         if options.catalog is not None:
             self._merge_into(options.catalog, spark)
-        self.output.tidy()
+        self.output.tidy(everywhere=bool(stopped))
         return self._summarized(changed=changed)
 
     def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
@@ -183,6 +182,27 @@ class _Load:
                 listed = listed_tables(names, pattern)
                 raise AbsentError(f"{option} {pattern}: the data contains only {listed}")
 
+    def _compact(self, spark: Callable[[], SparkSession], new: Sequence[str]) -> None:
+        """Join small files of history, if this load added some or was asked to."""
+        everything = self._options.compact
+        if not new and not everything:
+            return
+        done, groups = to_compact(self._state, new, everything=everything)
+        if not groups:
+            return
+        self.output.folders |= {group[0].table.folder for group in groups}
+        session = spark()
+        self.output.begin()
+        with spark_errors(self._options.output):
+            results = self._job(session).join(groups)
+        written = []
+        for group, (file, error) in zip(groups, results, strict=True):
+            if file is not None:
+                written.append((group, file))
+            elif error:
+                self._summary(group[0].table).error = error
+        replace_joined(self._state, done, written)
+
     def _run_job(self, spark: SparkSession) -> list[Taken]:
         version = tuple(int(part) for part in spark.version.split(".")[:2])
         if version < (4, 1):
@@ -190,9 +210,11 @@ class _Load:
             raise BinxError(
                 f"Spark {spark.version} is too old, expected 4.1 or newer: {install_command('spark')}"
             )
+        return self._job(spark).run(self._arrivals.files, self._plan.work, self._plan.empty)
+
+    def _job(self, spark: SparkSession) -> Job:
         options = Options(self._options.compression, self._state.hourly)
-        job = Job(spark, self._place.uri, options, self._progress)
-        return job.run(self._arrivals.files, self._plan.work, self._plan.empty)
+        return Job(spark, self._place.uri, options, self._progress)
 
     def _take_history(self, history: Sequence[Taken], stopped: dict[TableName, str]) -> None:
         """Add new files to history, except those of tables with an unreadable file."""
@@ -327,7 +349,7 @@ def _anew(output: Output) -> State:
             "rows were erased from it, which the data set may still have: load into another folder",
             path=output.place.uri,
         )
-    return State(version=state.version, keys=dict(state.keys))
+    return State(version=state.version, keys=dict(state.keys), garbage=dict(state.garbage))
 
 
 def run_load(

@@ -493,6 +493,37 @@ def test_small_files_of_history_are_joined_and_nothing_else_changes(tmp_path: Pa
     assert len(rows("shop.orders")) == 13
 
 
+@pytest.mark.parametrize("cause", ["late", "rebuild", "more"])
+def test_a_day_of_more_than_eight_files_becomes_one_by_itself(tmp_path: Path, load: Load, cause: str) -> None:
+    """An hour's log a load, for a day: what is loaded stays the same, and files go two loads later."""
+    server, counts = orders(), []
+    for number in range(13):
+        server.transaction(insert(number, f"n{number}"), insert(number + 50))
+        if number:
+            server.transaction(("update", ORDERS, (number - 1,), {"name": "later"}))
+        if cause != "late" or number != 2:
+            server.export(tmp_path / "in", server.logs[-1], whole=True)
+            assert load(tmp_path / "in", tmp_path / "out", "--scd2")[0] in (0, 3)
+            counts.append(len(files_of(tmp_path / "out", ORDERS, "history")))
+        server.rotate()
+    days = {Path(file).parent for file in files_of(tmp_path / "out", ORDERS, "history")}
+    assert max(counts) <= 8 * len(days)
+    assert min(counts[9:]) < 9
+    if cause == "late":
+        server.export(tmp_path / "in", server.logs[2], whole=True)
+        assert load(tmp_path / "in", tmp_path / "out", "--scd2")[0] == 0
+    if cause == "rebuild":
+        assert load(tmp_path / "in", tmp_path / "out", "--rebuild", "shop.orders")[0] == 0
+    assert history(tmp_path / "out", "_change_type, _commit_version, _row, name") == logged(server, "name")
+    assert load(tmp_path / "in", tmp_path / "out")[1]["changed"] is False
+    connection = duckdb.connect()
+    connection.execute((tmp_path / "out/views.sql").read_text())
+    found = connection.execute("SELECT id, name FROM shop.orders ORDER BY id").fetchall()
+    assert found == [
+        (row["id"], row["name"]) for row in sorted(server.rows(ORDERS), key=lambda row: row["id"])
+    ]
+
+
 def test_mariadb_servers_that_take_turns_without_repeating_each_other_are_told() -> None:
     """Each goes on counting where the other ended."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -125,6 +127,25 @@ def test_duckdbs_views_have_columns_by_identity(places: tuple[Path, Path, Server
     assert [{name: row[name] for name in ("id", "title", "name")} for row in current] == server.rows(ORDERS)
     [[count]] = connection.execute("SELECT count(*) FROM shop.orders_versions WHERE is_current").fetchall()
     assert count == len(server.rows(ORDERS))
+
+
+def test_views_of_a_folder_that_was_moved_need_one_line(
+    places: tuple[Path, Path, Server], tmp_path: Path, spark: Any
+) -> None:
+    moved = tmp_path / "a 'place', {new}; [1]"
+    shutil.copytree(places[1], moved)
+    folder = str(places[1])
+    connection = duckdb.connect()
+    connection.execute((moved / "views.sql").read_text())
+    texts = {name: (moved / name).read_text() for name in ("views.sql", "views.spark.sql")}
+    assert [text.count(folder) for text in texts.values()] == [1, 1]
+    [line] = [line for line in texts["views.sql"].splitlines() if folder in line]
+    connection.execute(line.replace(folder, str(moved).replace("'", "''")))
+    assert shown(listed(connection.execute("FROM shop.orders_history"))) == EXPECTED
+    escaped = re.sub(r"([\[\]{}*?,\\])", r"\\\1", str(moved))
+    for statement in texts["views.spark.sql"].replace(folder, escaped).split(";\n\n")[:-1]:
+        spark.sql(statement)
+    assert shown([row.asDict() for row in spark.table("shop_orders_history").collect()]) == EXPECTED
 
 
 @pytest.mark.parametrize("repeats", [False, True])

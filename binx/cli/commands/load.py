@@ -68,7 +68,7 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     type=parsed(TableName.parse),
     help="Make a table's state anew from its history.",
 )
-@flag("--compact", "Join small files of history/, those of each table and day or hour.")
+@flag("--compact", "Join all small files of history/ of a day or hour.  [default: where there are over 8]")
 @option(
     "--keep-history DAYS",
     type=click.IntRange(min=0),

@@ -1,11 +1,13 @@
 """Read files of several schema versions as one table, and write views of them for DuckDB and Spark.
 
 Columns are united by identity, and types if that is exact. ``views.sql`` and ``views.spark.sql`` have a view
-of each table and of its history.
+of each table and of its history. The folder stands in one line of each: where it was moved or is mounted
+elsewhere, that line alone is to be changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -128,9 +130,17 @@ def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashab
     return [] if life is None else [(column.id, column.name) for column in life.epochs[-1].columns]
 
 
-def _head(state: State) -> str:
+def _head(state: State, place: Place, dialect: Dialect) -> str:
     origin = f"load {state.version}" if state.version else "the export with --views"
-    return f"-- Views as of {origin}; each writes this file anew.\n\n"
+    return (
+        f"-- Views as of {origin}; each writes this file again. If the folder is elsewhere, change the next"
+        f" line.\n{dialect.folder(place)};\n\n"
+    )
+
+
+def _variable(place: Place) -> str:
+    """Return a name for the folder of a place, so that views of several places go together."""
+    return f"binx_folder_{hashlib.sha256(place.uri.encode()).hexdigest()[:8]}"
 
 
 class DuckDb:
@@ -155,10 +165,15 @@ class DuckDb:
         return f"CREATE SCHEMA IF NOT EXISTS {schema};\nCREATE OR REPLACE VIEW {schema}.{table} AS\n"
 
     @staticmethod
+    def folder(place: Place) -> str:
+        """Return the statement that says where the files are."""
+        return f"CREATE OR REPLACE MACRO {_variable(place)}() AS {_text(place.shown(''))}"
+
+    @staticmethod
     def files(place: Place, paths: Sequence[str]) -> str:
         """Return a table expression that reads files."""
-        listed = ", ".join(_text(place.shown(path)) for path in paths)
-        return f"read_parquet([{listed}], hive_partitioning = false)"
+        listed = ", ".join(map(_text, paths))
+        return f"read_parquet([{_variable(place)}() || one for one in [{listed}]], hive_partitioning = false)"
 
 
 class Spark:
@@ -182,22 +197,31 @@ class Spark:
         return f"CREATE OR REPLACE TEMPORARY VIEW {self.name(f'{name.db}_{name.table}')} AS\n"
 
     @staticmethod
+    def folder(place: Place) -> str:
+        """Return the statement that says where the files are."""
+        root = _escaped(re.sub("^s3://", "s3a://", place.shown("").rstrip("/")))
+        return f"SET {identifier(_variable(place))}={identifier(root)}"
+
+    @staticmethod
     def files(place: Place, paths: Sequence[str]) -> str:
         """Return a table expression that reads files, as one pattern."""
-        special = re.compile(r"([\[\]{}*?,\\])")
-        escaped = [special.sub(r"\\\1", path) for path in paths]
-        root = special.sub(r"\\\1", re.sub("^s3://", "s3a://", place.shown("").rstrip("/")))
+        escaped = list(map(_escaped, paths))
         inside = escaped[0] if len(escaped) == 1 else "{" + ",".join(escaped) + "}"
-        return f"parquet.`{root}/{inside}`"
+        return f"parquet.`${{{_variable(place)}}}/{inside}`"
 
 
 Dialect = DuckDb | Spark
 
 
+def _escaped(path: str) -> str:
+    """Return a path as a pattern of Hadoop that is that path alone."""
+    return re.sub(r"([\[\]{}*?,\\])", r"\\\1", path)
+
+
 def has_views(state: State, place: Place) -> bool:
     """Whether the committed state's views exist."""
     content = place.read(Spark.path)
-    return content is not None and content.startswith(_head(state).encode())
+    return content is not None and content.startswith(_head(state, place, Spark()).encode())
 
 
 def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
@@ -207,7 +231,7 @@ def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
 
 
 def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) -> Iterator[str]:
-    yield _head(state)
+    yield _head(state, place, dialect)
     living = {life.name: life for life in lives if life.name is not None}
     ids = {life.id for life in living.values()}
     replaced = {loaded.name: loaded for life, loaded in state.lives.items() if life not in ids}

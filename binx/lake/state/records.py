@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -41,8 +41,8 @@ def _with_text_keys(value: Any) -> Any:
 def reader_of(kind: Any) -> Reader:
     """Return a function that parses a type's values from the output of :func:`to_json`.
 
-    Fields that a record of an earlier load lacks have their defaults. It raises a ValueError, TypeError or
-    KeyError for anything else.
+    It raises a ValueError, TypeError or KeyError for anything else: what documents of earlier contracts lack
+    is for their migration to give.
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is GtidSet:
@@ -50,10 +50,7 @@ def reader_of(kind: Any) -> Reader:
     if isinstance(kind, type) and is_dataclass(kind):
         hints = get_type_hints(kind)
         readers = {field.name: reader_of(hints[field.name]) for field in fields(kind) if field.init}
-        needed = {field.name for field in fields(kind) if field.default is field.default_factory is MISSING}
-        return lambda data: kind(
-            **{name: read(data[name]) for name, read in readers.items() if name in data or name in needed}
-        )
+        return lambda data: kind(**{name: read(data[name]) for name, read in readers.items()})
     if origin in (Union, UnionType):
         inner = reader_of(next(argument for argument in arguments if argument is not type(None)))
         return lambda data: None if data is None else inner(data)

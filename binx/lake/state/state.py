@@ -16,7 +16,18 @@ from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Column, Epoch
 from binx.storage.contracts import Contract
 
-CONTRACT = Contract(10, again="load into a new folder")
+
+def _with_lost_transactions(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a state from contract 10, without lost transactions and with one load's garbage, to 11."""
+    for file in [*document["history"], *(waiting["file"] for waiting in document["waiting"])]:
+        file.setdefault("lost", [])
+    garbage = dict.fromkeys(document["garbage"], document["version"])
+    return {"left_out": {}, **document, "garbage": garbage}
+
+
+CONTRACT = Contract(11, again="load into a new folder", steps={10: _with_lost_transactions})
+"""The contract of the state."""
+
 NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
 
 
@@ -202,7 +213,7 @@ class State:
         losses: losses that concern no particular table.
         erasures: the runs of ``binx erase``, each with counts of keys and rows, the condition's columns, and
             by table and chain the events that had such rows.
-        garbage: files of the former state, which readers may still have open.
+        garbage: files of former states, which readers may still have open, with the load that gave each up.
     """
 
     contract: int = CONTRACT.number
@@ -223,7 +234,7 @@ class State:
     hourly: bool = False
     losses: list[Loss] = field(default_factory=list)
     erasures: list[dict[str, Any]] = field(default_factory=list)
-    garbage: list[str] = field(default_factory=list)
+    garbage: dict[str, int] = field(default_factory=dict)
 
     @property
     def ranks(self) -> dict[str, int]:

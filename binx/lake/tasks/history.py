@@ -1,7 +1,8 @@
-"""Copy new files into ``history/``, one per task."""
+"""Copy new files into ``history/``, one per task, and join small ones there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -14,10 +15,14 @@ import pyarrow.parquet as pq
 from binx.dataset.dataset import escape_name
 from binx.errors import BinxError
 from binx.lake.arrow.images import all_of, counts
+from binx.lake.compaction import joined
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
 from binx.lake.place import Place
 from binx.lake.state.state import Options
+
+_GROUP_BYTES = 64 << 20
+"""Size in memory of the row groups of joined files."""
 
 _KIND, _SCN, _TIME = _HEADS = ["_change_type", "_commit_version", "_commit_timestamp"]
 
@@ -147,3 +152,58 @@ def _divided(arrival: Arrival, file: pq.ParquetFile, output: Place) -> list[Chan
         for writer in writers.values():
             writer.close()
     return list(files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Consecutive files of ``history/`` of one table, version and day or hour, which become one."""
+
+    files: tuple[ChangesFile, ...]
+    output: str
+    options: Options
+
+
+def join_files(joining: Joining) -> tuple[ChangesFile | None, str]:
+    """Write one file with the rows of others that count; return it, or why it cannot be written.
+
+    Files whose columns cannot be united stay as they are, which is no error.
+    """
+    output = Place(joining.output)
+    path = f"{joining.files[-1].path.rpartition('/')[0]}/{uuid4().hex}.parquet"
+    try:
+        schemas = []
+        for file in joining.files:
+            with output.reading(file.path) as opened:
+                schemas.append(opened.schema_arrow)
+        try:
+            schema = pa.unify_schemas(schemas)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            return None, ""
+        count = 0
+        with output.writer(path, schema, joining.options.compression) as writer:
+            for rows in _gathered(joining.files, output, schema):
+                writer.write_table(rows)
+                count += len(rows)
+        size = int(output.filesystem.get_file_info(output.inside(path)).size)
+    except (OSError, pa.ArrowException, BinxError) as error:
+        return None, f"its history cannot be compacted: {str(error).splitlines()[0]}"
+    return replace(joined(joining.files), path=path, rows=count, bytes=size), ""
+
+
+def _gathered(files: Sequence[ChangesFile], output: Place, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield the rows of files that count, in order, in parts of the size of a row group."""
+    waiting: list[pa.Table] = []
+    for file in files:
+        with output.reading(file.path) as opened:
+            for group in range(opened.metadata.num_row_groups):
+                rows = opened.read_row_group(group, use_threads=False)
+                waiting.append(rows.filter(counts(rows.column(_SCN), all_of(file))))
+                if sum(part.nbytes for part in waiting) > _GROUP_BYTES:
+                    yield _united(waiting, schema)
+                    waiting = []
+    if waiting:
+        yield _united(waiting, schema)
+
+
+def _united(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(parts, promote_options="default").select(schema.names).unify_dictionaries()

@@ -19,6 +19,9 @@ from binx.storage.contracts import Contract
 
 def _with_lost_transactions(document: dict[str, Any]) -> dict[str, Any]:
     """Bring a state from contract 10, without lost transactions and with one load's garbage, to 11."""
+    for chain in document["chains"]["by_name"].values():
+        # Not its own GTIDs: without those before them, another server would seem to have lost what is older.
+        chain.setdefault("known", "")
     for file in [*document["history"], *(waiting["file"] for waiting in document["waiting"])]:
         file.setdefault("lost", [])
     garbage = dict.fromkeys(document["garbage"], document["version"])

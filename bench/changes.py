@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from binx.dataset.parquet_file import with_statistics, writer_settings
+from binx.dataset.encoding import writer_settings
+from binx.dataset.parquet_file import with_statistics
 
 DB, TABLE, VERSION = "bench", "orders", "0a0b0c0d"
 BASE, SERVER_ID, IDENTITY = "mysql-bin", 97, "5eed5eed"
@@ -245,8 +246,6 @@ def _write_changes(place: Path, rows: pa.Table) -> None:
     with pq.ParquetWriter(
         place,
         rows.schema,
-        compression="zstd",
-        compression_level=1,
         write_statistics=with_statistics(rows.schema),
         **writer_settings(rows.schema, rows),
     ) as writer:

@@ -1,8 +1,4 @@
-"""Write one Parquet file of a log: collect row groups, choose encodings, and hash the file.
-
-Rows from all over the first row group are written in each encoding, and the smallest result is chosen. Only
-encodings that Spark's vectorized reader and DuckDB support are used.
-"""
+"""Write one Parquet file of a log: collect row groups, and hash the file."""
 
 from __future__ import annotations
 
@@ -14,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from binx.dataset.encoding import writer_settings
 from binx.dataset.options import ParquetOptions
 from binx.dataset.transaction import Transaction, WrittenFile
-from binx.log.arrow import ENCODED_ROWS
+from binx.log.index.transactions import index_schema
+from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.storage.hashing import HashedFile
 from binx.storage.output import output_errors
 
@@ -31,101 +29,8 @@ _IDENTIFIERS = {
 }
 """Columns of transaction ids, which are text in files, as their dictionaries may have a GTID twice."""
 
-_SAMPLE_ROWS = 4_096
-"""Rows written in each encoding to compare sizes; enough to show repetition in a large table's text."""
-
-_SAMPLE_PIECES = 16
-"""Pieces of the sample, from all over the first row group: its first rows may all be new keys, each once."""
-
-_FEWEST_ROWS = 1_024
-"""With fewer rows the encoding hardly matters, and there may be thousands of such files."""
-
-_DICTIONARY_BYTES = 4 * 1024 * 1024
-"""Dictionary size limit; beyond it, pyarrow writes the rest of a row group plain."""
-
-_INTEGER_DECIMAL_DIGITS = 18
-"""Decimals of up to this precision are written as integers."""
-
-_WORTH = 0.85
-"""A dictionary takes longer to write than differences, and may grow with later rows: it must be smaller."""
-
-
-def writer_settings(schema: pa.Schema, first: pa.Table | None) -> dict[str, Any]:
-    """Return the encoding arguments for ``pyarrow.parquet.ParquetWriter``.
-
-    By default, integers, times and short decimals use ``DELTA_BINARY_PACKED``, and text uses a dictionary,
-    unless a sample is smaller in another encoding. Arrow's dictionaries are always written as such.
-
-    Args:
-        first: the first rows, or None.
-    """
-    deltas = {field.name: "DELTA_BINARY_PACKED" for field in schema if _is_integer(field.type)}
-    texts = [path for field in schema for path in _texts(field.name, field.type)]
-    if first is not None and first.num_rows >= _FEWEST_ROWS:
-        texts, deltas = _smallest(_sample(first), deltas)
-    return {
-        "use_dictionary": texts,
-        "column_encoding": deltas or None,
-        "dictionary_pagesize_limit": _DICTIONARY_BYTES,
-        "store_decimal_as_integer": True,
-    }
-
-
-def _sample(rows: pa.Table) -> pa.Table:
-    """Return the rows by which encodings are chosen."""
-    size = _SAMPLE_ROWS // _SAMPLE_PIECES
-    step = max(size, -(-rows.num_rows // _SAMPLE_PIECES))
-    return pa.concat_tables([rows.slice(start, size) for start in range(0, rows.num_rows, step)])
-
-
-def _smallest(sample: pa.Table, deltas: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the columns to dictionary-encode and those to delta-encode; the others are plain."""
-    with_dictionary = _sizes(sample, use_dictionary=True)
-    without = _sizes(sample, use_dictionary=False, column_encoding=deltas or None)
-    words = {field.name for field in sample.schema if pa.types.is_dictionary(field.type)}
-    chosen = [
-        path
-        for path, size in with_dictionary.items()
-        if path in words or size < without[path] * (_WORTH if path in deltas else 1)
-    ]
-    return chosen, {path: encoding for path, encoding in deltas.items() if path not in chosen}
-
-
-def _sizes(sample: pa.Table, **settings: Any) -> dict[str, int]:
-    """Return the compressed size of each column of a sample, by column path."""
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink,
-        sample.schema,
-        compression="zstd",
-        compression_level=1,
-        write_statistics=False,
-        dictionary_pagesize_limit=_DICTIONARY_BYTES,
-        store_decimal_as_integer=True,
-        **settings,
-    ) as writer:
-        writer.write_table(sample)
-    group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
-    columns = (group.column(index) for index in range(group.num_columns))
-    return {column.path_in_schema: column.total_compressed_size for column in columns}
-
-
-def _is_integer(data_type: pa.DataType) -> bool:
-    """Whether values are written as 32-bit or 64-bit integers."""
-    if pa.types.is_decimal(data_type):
-        return bool(data_type.precision <= _INTEGER_DECIMAL_DIGITS)
-    return bool(pa.types.is_integer(data_type) or pa.types.is_temporal(data_type))
-
-
-def _texts(path: str, data_type: pa.DataType) -> Iterator[str]:
-    """Yield the paths of a column's text leaves."""
-    if pa.types.is_list(data_type):
-        yield from _texts(f"{path}.list.element", data_type.value_type)
-    elif pa.types.is_struct(data_type):
-        for field in data_type:
-            yield from _texts(f"{path}.{field.name}", field.type)
-    elif pa.types.is_dictionary(data_type) or pa.types.is_string(data_type):
-        yield path
+_SETTLED = {CHANGES: SYSTEM_COLUMNS, TRANSACTIONS: index_schema().names}
+"""Columns whose encoding was measured once for all logs."""
 
 
 def with_statistics(schema: pa.Schema, keys: Collection[str] = ()) -> list[str]:
@@ -297,11 +202,10 @@ class ParquetFile:
         self._writer = pq.ParquetWriter(
             self._sink,
             self._schema,
-            compression=options.compression,
-            compression_level=options.level,
             write_statistics=with_statistics(self._schema, self._keys),
-            write_batch_size=ENCODED_ROWS,
-            **writer_settings(self._schema, first),
+            **writer_settings(
+                self._schema, first, options.compression, options.level, _SETTLED.get(self.kind, ())
+            ),
         )
         self._shared.open_files += 1
         return self._writer

@@ -120,17 +120,19 @@ class Place:
             self.filesystem.create_dir(self.inside(path.rpartition("/")[0]), recursive=True)
 
     def writer(
-        self, path: str, schema: pa.Schema, compression: str = "zstd", **settings: Any
+        self, path: str, schema: pa.Schema, compression: str | dict[str, str] = "zstd", **settings: Any
     ) -> pq.ParquetWriter:
         """Open a Parquet file for writing."""
         self.make_folder(path)
-        level = _ZSTD_LEVEL if compression == "zstd" else None
+        if compression == "zstd":
+            settings.setdefault("compression_level", _ZSTD_LEVEL)
         return pq.ParquetWriter(
-            self.inside(path), schema, filesystem=self.filesystem, compression=compression,
-            compression_level=level, **settings,
-        )  # fmt: skip
+            self.inside(path), schema, filesystem=self.filesystem, compression=compression, **settings
+        )
 
-    def write(self, path: str, rows: pa.Table, compression: str = "zstd", **settings: Any) -> int:
+    def write(
+        self, path: str, rows: pa.Table, compression: str | dict[str, str] = "zstd", **settings: Any
+    ) -> int:
         """Write a Parquet file and return its size in bytes."""
         group_rows = settings.pop("row_group_size", None)
         with self.writer(path, rows.schema, compression, **settings) as writer:

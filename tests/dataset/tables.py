@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from binx.dataset.parquet_file import writer_settings
+from binx.dataset.encoding import writer_settings
 
 UTC = dt.UTC
 _MICROSECONDS = st.integers(-(2**53), 2**53)
@@ -180,8 +180,6 @@ def written(*batches: pa.RecordBatch) -> bytes:
     with pq.ParquetWriter(
         stream,
         first.schema,
-        compression="zstd",
-        compression_level=1,
         **writer_settings(first.schema, first),
     ) as writer:
         for batch in batches:

@@ -173,6 +173,7 @@ def test_whole_numbers_are_written_as_differences(data_type: pa.DataType) -> Non
 
 NUMBERS = pa.array([CHANCE.randrange(2**52) for _ in range(ROWS)], pa.int64())
 DISTINCT = pa.array(CHANCE.choices([CHANCE.randrange(2**52) for _ in range(30)], k=ROWS))
+SELDOM = [CHANCE.randbytes(20).hex() for _ in range(20_000)]
 OWNERS = [f"owner {number}, {CHANCE.randbytes(20).hex()}" for number in range(5_000)]
 
 
@@ -188,6 +189,8 @@ OWNERS = [f"owner {number}, {CHANCE.randbytes(20).hex()}" for number in range(5_
         # The first rows alone would do better without: each key is new at first.
         (pa.array([*OWNERS, *CHANCE.choices(OWNERS, k=10 * ROWS)]), "RLE_DICTIONARY"),
         (pa.array([None, *CHANCE.choices(["new", "paid"], k=ROWS)]), "RLE_DICTIONARY"),
+        # Hardly any value is in a sample of 4,096 rows twice, but in the row group each is, five times.
+        (pa.array(CHANCE.choices(SELDOM, k=100_000)), "RLE_DICTIONARY"),
         (pa.array([CHANCE.randbytes(9).hex() for _ in range(ROWS)]), "PLAIN"),
         (pa.array([f"3e11fa47-71ca-11e1-9e33-c80aa9429562:{number}" for number in range(ROWS)]), "PLAIN"),
         # Words that stay the same are as small without, but Arrow has them as a dictionary.
@@ -200,6 +203,13 @@ OWNERS = [f"owner {number}, {CHANCE.randbytes(20).hex()}" for number in range(5_
 )
 def test_the_smallest_encoding_is_taken(column: pa.Array, expected: str) -> None:
     assert encoding(column) == expected
+
+
+def test_differences_that_cannot_be_compressed_are_not() -> None:
+    numbers = pa.array([CHANCE.randrange(2**30) for _ in range(ROWS)], pa.int32())
+    times = pa.array([number * 1000 + number % 7 for number in range(ROWS)], pa.int64())
+    group = opened(written(pa.record_batch({"n": numbers, "t": times}))).metadata.row_group(0)
+    assert [group.column(index).compression for index in (0, 1)] == ["UNCOMPRESSED", "ZSTD"]
 
 
 def test_every_type_is_read_as_it_was_by_pyarrow_and_duckdb(tmp_path: Path) -> None:

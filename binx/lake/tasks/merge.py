@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
-from binx.dataset.parquet_file import writer_settings
+from binx.dataset.encoding import writer_settings
 from binx.errors import BinxError
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import DELETE, is_partial, stored_rows, united
@@ -200,10 +200,8 @@ class Merge:
             marks = pc.equal(rows.column("_kind"), DELETE)
             stored, deleted = stored.append_column("_deleted", marks), pc.sum(marks).as_py() or 0
         path = f"{self._piece.goal.folder}/{kind}/{uuid4().hex}.parquet"
-        self._output.write(
-            path, stored, self._piece.options.compression, row_group_size=_GROUP_ROWS, store_schema=False,
-            **writer_settings(stored.schema, stored),
-        )  # fmt: skip
+        settings = writer_settings(stored.schema, stored, self._piece.options.compression)
+        self._output.write(path, stored, row_group_size=_GROUP_ROWS, store_schema=False, **settings)
         unknown = len(rows) - stored.column("_unknown").null_count
         return RangeFile(path, len(rows), rows.nbytes, unknown, deleted)
 

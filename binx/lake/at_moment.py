@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,72 +16,15 @@ from binx.lake.arrow.types import can_misfit, constant, output_names
 from binx.lake.dataset.chains import Position
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS
-from binx.lake.dataset.statements import Statement
 from binx.lake.place import Place
 from binx.lake.plan import lives_of
 from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
 from binx.lake.table_name import TableName, listed_tables
+from binx.lake.tables.definitions import definition_of
 from binx.lake.tables.lacking import lacking_of, unlogged
 from binx.lake.tables.lives import Column, Life
 from binx.lake.tasks.merge import Merge, Piece
-from binx.rows.ddl.parse import sets_mode, without_start_transaction
-from binx.rows.ddl.tokens import identifier
-
-_MEANING = (
-    "ANSI_QUOTES",
-    "IGNORE_SPACE",
-    "NO_BACKSLASH_ESCAPES",
-    "ORACLE",
-    "PIPES_AS_CONCAT",
-    "REAL_AS_FLOAT",
-)
-"""The SQL modes that affect the meaning of a table definition."""
-
-
-def definition_of(life: Life, texts: Mapping[tuple[str, int, int], Any]) -> tuple[list[str], str]:
-    """Return the statements that create a table, and why they would fail; empty if they would not.
-
-    ``texts`` are all schema statements, by chain, commit version and number in the transaction.
-    """
-    lines, why = [], ""
-    for definition in life.made_by:
-        if not isinstance(definition, Statement):
-            lines.append(f"RENAME TABLE {_quoted(definition[0])} TO {_quoted(definition[1])}")
-            continue
-        row = texts.get((definition.chain, definition.scn, definition.ordinal))
-        if row is None or not (row["sql"] and row["sql_is_text"]):
-            return lines, "the text of a statement about it is not in the data set"
-        if any(effect["action"] == "partitions" and effect["new_table"] for effect in definition.effects):
-            # Only rows come or go, with a table that is not made.
-            continue
-        lines.append(_with_session(row))
-        for effect in definition.effects:
-            is_made = effect["action"] == "created"
-            if is_made and (effect["from_query"] or effect["columns"] is None or _is_like(row["sql"])):
-                why = "its CREATE TABLE takes its columns from another table"
-    return lines, why
-
-
-def _is_like(sql: str) -> bool:
-    return " LIKE " in f" {sql.partition('(')[0].upper()} " or "(LIKE" in sql.upper().replace(" ", "")
-
-
-def _quoted(name: TableName) -> str:
-    return f"{identifier(name.db)}.{identifier(name.table)}"
-
-
-def _with_session(row: Mapping[str, Any]) -> str:
-    """Return a statement, preceded by the session settings that it needs."""
-    options = dict(row["options"] or ())
-    modes = str(options.get("sql_mode", "")).split(",")
-    mode = "" if sets_mode(row["sql"]) else ",".join(word for word in modes if word in _MEANING)
-    used = f"USE {identifier(row['db'])};\n" if row["db"] else ""
-    sql = without_start_transaction(row["sql"]).rstrip().rstrip(";")
-    text = f"SET SESSION sql_mode = '{mode}';\n{used}{sql}"
-    if options.get("explicit_defaults_for_timestamp") != "0":
-        return text
-    variable = "SET SESSION explicit_defaults_for_timestamp ="
-    return f"{variable} 0;\n{text}\n;\n{variable} DEFAULT"
+from binx.sql.create_table import Definition
 
 
 class TableAt(NamedTuple):
@@ -90,8 +33,8 @@ class TableAt(NamedTuple):
     Attributes:
         rows: the table's columns, then ``_commit_version`` and ``_commit_timestamp`` of the last change,
             ``_misfits`` if there may be any, and ``_unknown``, the columns that only the server knows.
-        definition: the statements that create the table as it was then; empty if no CREATE TABLE is logged.
-        refused: why these statements would fail; empty if they would not.
+        definition: what creates the table as it was then; None if the logs do not have it, or ``refused``.
+        refused: why its definition cannot be written.
         generated: how columns are generated: ``virtual``, ``row_start`` and so on.
         columns: the table's columns, by their names in ``rows``.
     """
@@ -100,7 +43,7 @@ class TableAt(NamedTuple):
     rows: pa.Table
     moment: str
     missing: list[str]
-    definition: list[str]
+    definition: Definition | None
     refused: str
     generated: Mapping[str, str]
     key: tuple[str, ...]
@@ -173,7 +116,8 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
         for unit in life.units
         for number, column in zip(unit.ids, unit.version.columns, strict=True)
     }
-    definition, refused = definition_of(life, arrivals.texts)
+    own_names = [column.name for column in epoch.columns]
+    definition, refused = definition_of(name, own_names, arrivals.texts, ranks)
     generated = {name: facts[number] for number, name in names.items() if facts.get(number)}
     key = tuple(names[number] for number in epoch.key)
     columns = {names[column.id]: column for column in epoch.columns}

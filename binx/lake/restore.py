@@ -19,6 +19,7 @@ from binx.lake.tables.lives import Column
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.tokens import identifier
 from binx.slices.rendering import STATEMENT_BYTES, Changes, Part, Piece, columns
+from binx.sql.create_table import session_for
 from binx.sql.literals import SqlValues, comment_text
 from binx.sql.session import LENIENT_MODE, STRICT_MODE
 from binx.sql.values import Spelled, ValueWriter
@@ -44,7 +45,7 @@ def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = 
         OutputError: it cannot be written.
     """
     if form == PARQUET:
-        statements = [] if table.refused else table.definition
+        statements = [] if table.definition is None else [table.definition.sql]
         noted = {"db": table.name.db, "table": table.name.table, "statements": statements}
         with pq.ParquetWriter(out, table.rows.schema, compression="zstd", store_schema=False) as writer:
             writer.write_table(table.rows)
@@ -124,13 +125,11 @@ def _head(table: TableAt, *, create: bool) -> Iterator[str]:
         yield f"-- Incomplete: {comment_text(text)}\n"
     yield "SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 0;\n"
     yield "/*M!100201 SET SESSION check_constraint_checks = 0 */;\n"
-    if create and not table.definition:
+    if create and table.definition is None:
         yield "-- Its CREATE TABLE is not in the logs.\n"
-    if create and any("VERSIONING" in text.upper() for text in table.definition):
-        yield "SET SESSION system_versioning_alter_history = KEEP;\n"
-    for text in table.definition if create else ():
-        # The text may end with a comment.
-        yield f"{text}\n;\n"
+    elif create and table.definition is not None:
+        yield "".join(session_for(table.definition))
+        yield f"{table.definition.sql};\nSET SESSION time_zone = '+00:00';\n"
 
 
 def is_versioned(table: TableAt) -> bool:

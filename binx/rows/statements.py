@@ -244,7 +244,20 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
         position=(log, header.position),
         connection=(header.server_id, query.thread_id),
         uses_temporary=EventFlag.THREAD_SPECIFIC in header.flags,
+        time_zone=query.status.time_zone or "",
+        collations=default_collations(session_options(query)),
     )
+
+
+def default_collations(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the default collations of character sets in a session, other than the compiled ones."""
+    collation = options.get("default_collation_for_utf8mb4", _COMPILED)
+    own = () if collation == _COMPILED else (("utf8mb4", collation),)
+    pairs = (pair.split("=") for pair in options.get("character_set_collations", "").split(",") if pair)
+    return (*own, *((charset, name) for charset, name in pairs))
+
+
+_COMPILED = "utf8mb4_0900_ai_ci"
 
 
 def _text_context(query: Query) -> StatementContext:

@@ -168,8 +168,10 @@ class Server:
         *,
         if_not_exists: bool = False,
     ) -> None:
-        sql = f"CREATE TABLE `{table[0]}`.`{table[1]}` (...)"
         columns = [column_effect(*field) for field in fields]
+        items = [f"`{column['name']}` {column['mysql_type']}" for column in columns]
+        items += [f"PRIMARY KEY ({', '.join(f'`{name}`' for name in key)})"] if key else []
+        sql = f"CREATE TABLE `{table[0]}`.`{table[1]}` ({', '.join(items)})"
         effect = {**_about("created", table), "columns": columns, "key": list(key)}
         scn = self.ddl(sql, {**effect, "if_not_exists": if_not_exists})
         self.tables[table] = {}

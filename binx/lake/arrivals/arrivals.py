@@ -19,7 +19,7 @@ from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.moments import Log, Moment, moment_of
 from binx.lake.dataset.placement import look_at_logs, placed_bases
 from binx.lake.dataset.spans import FILE_BITS, Span, united_spans, without
-from binx.lake.dataset.statements import Statement, mentioned, with_former_names
+from binx.lake.dataset.statements import Statement, with_former_names
 from binx.lake.place import Listed, Place
 from binx.lake.state.state import Loss, State, Waiting
 from binx.lake.table_name import TableName
@@ -258,7 +258,7 @@ class _Finder:
         texts = self._search.texts
         columns = [
             "commit_version", "transaction", "ordinal", "event_timestamp", "kind", "options", "effects",
-            *(("db", "sql", "sql_is_text") if texts else ()),
+            *(("db", "sql", "sql_is_text", "thread_id", "error_code") if texts else ()),
         ]  # fmt: skip
         rows = manifest.place.table(path, columns)
         kinds = pc.is_in(rows["kind"], pa.array(["dml", "ddl"] if texts else ["dml"]))
@@ -268,8 +268,8 @@ class _Finder:
             if not any(first <= scn <= last for first, last in spans):
                 continue
             if row["kind"] == "ddl" and texts:
-                self._arrivals.texts[chain, scn, row["ordinal"]] = row
-                row["effects"] = row["effects"] or mentioned(row)
+                server = {"flavour": manifest.flavour, "server_version": manifest.server_version}
+                self._arrivals.texts[chain, scn, row["ordinal"]] = row | server
             if not row["effects"]:
                 if row["kind"] == "dml":
                     self._arrivals.changes[chain].append(scn)

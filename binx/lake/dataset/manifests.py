@@ -125,6 +125,7 @@ class Manifest:
     knew_tables: bool
     selected: Selected | None
     flavour: str
+    server_version: str
     gtids: GtidSet
     before: GtidSet
     next: tuple[str, int] | None
@@ -208,6 +209,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             not in (None, Catalog().fingerprint()),
             selected=selected,
             flavour=str(document["source"].get("flavour") or "mysql"),
+            server_version=str(document["source"].get("server_version") or ""),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
             before=GtidSet.parse(str(end.get("gtids_before") or "")),
             next=None if ended is None else (str(next_name or ""), int(ended)),

@@ -9,11 +9,6 @@ from typing import Any
 
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.table_name import TableName
-from binx.rows.ddl.parse import is_schema_statement, parse
-from binx.rows.ddl.statements import AlterTable
-
-MENTIONED = "mentioned"
-"""The action of statements that concern a table but change neither its columns nor its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +89,6 @@ def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Stat
             statement,
         )
     return list(first.values())
-
-
-def mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the effect of a statement that concerns a table but changes neither columns nor keys.
-
-    One that changes some, and has no effects, was about a temporary table.
-    """
-    parsed = parse(row["sql"]) if is_schema_statement(row["sql"]) else None
-    if not isinstance(parsed, AlterTable) or parsed.actions:
-        return []
-    db = row["db"] if parsed.table.db is None else parsed.table.db
-    return [{"action": MENTIONED, "db": db, "table": parsed.table.name}]
 
 
 def with_former_names(

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from binx.lake.dataset.chains import Position
 from binx.lake.dataset.files import ChangesFile, Value, Version
 from binx.lake.dataset.placement import PlacedBase
-from binx.lake.dataset.statements import Statement
 from binx.lake.table_name import TableName
 
 
@@ -99,7 +98,7 @@ class Life:
             or with an empty text for its deletes.
         names: its names, each with the position where it began; None for before the logs.
         base: the base that its first rows come from, None if they come from a log.
-        made_by: the statements that defined it, and the names that it gave up for other tables.
+        server: the server that logged its CREATE TABLE; empty if the logs do not have it.
         last_id: the last id that a column got.
     """
 
@@ -112,7 +111,7 @@ class Life:
     parents: set[tuple[TableName, str]] = field(default_factory=set)
     names: list[tuple[Position | None, TableName]] = field(default_factory=list)
     base: PlacedBase | None = None
-    made_by: list[Statement | tuple[TableName, TableName]] = field(default_factory=list)
+    server: str = ""
     last_id: int = 0
 
     def new_id(self) -> int:

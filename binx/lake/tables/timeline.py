@@ -12,7 +12,7 @@ from binx.lake.dataset.chains import Position
 from binx.lake.dataset.files import ChangesFile, Version, clipped
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.dataset.spans import without
-from binx.lake.dataset.statements import MENTIONED, Statement, second_table
+from binx.lake.dataset.statements import Statement, second_table
 from binx.lake.table_name import TableName
 from binx.lake.tables.columns import (
     column_of,
@@ -41,7 +41,6 @@ _QUERIED = "it was made with rows of a query or a partition, which are not in th
 _NAMELESS = "no log tells its columns or its key: export the logs together with those that define it"
 _UNDEFINED = "a table definition in the log is not understood"
 _PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
-_DEFINING = ("altered", "partitions", "rows_unlogged", "not_understood", MENTIONED)
 _GUESSED = (
     "may have other values, as its log was exported without the table's definition: export it with that, and"
     " load again"
@@ -124,8 +123,6 @@ class Timeline:
         cuts: dict[tuple[str, object], set[int]] = defaultdict(set)
         for statement in statements:
             for effect in statement.effects:
-                if effect["action"] == MENTIONED:
-                    continue
                 db, table = effect.get("db") or "", effect.get("table")
                 base = self._bases.get(statement.chain)
                 chain, scn = statement.chain, statement.scn
@@ -183,7 +180,7 @@ class Timeline:
             case "dropped":
                 self._end(name)
             case "renamed":
-                self._renamed(name, second_table(effect), statement, position)
+                self._renamed(name, second_table(effect), position)
             case "altered":
                 self._alter(self._life_of(name), effect, statement, position)
             case "partitions" | "rows_unlogged" | "not_understood":
@@ -191,9 +188,6 @@ class Timeline:
         if name in self._names:
             life = self._names[name]
             life.parents |= set(referred(effect))
-            is_defined = effect["action"] in _DEFINING and bool(life.made_by)
-            if is_defined and life.made_by[-1] is not statement:
-                life.made_by.append(statement)
 
     def _follow_database(self, action: str, db: str) -> None:
         if action in ("created", "dropped"):
@@ -205,12 +199,12 @@ class Timeline:
     def _truncated(self, name: TableName, where: str, position: Position) -> None:
         former = self._life_of(name)
         life = self._born(name, where, position, whole=True)
-        life.parents, life.base, life.made_by = set(former.parents), former.base, list(former.made_by)
+        life.parents, life.base, life.server = set(former.parents), former.base, former.server
         if former.epochs:
             life.epochs = [replace(former.epochs[-1], since=position, changes=())]
             life.last_id = former.last_id
 
-    def _renamed(self, name: TableName, new: TableName, statement: Statement, position: Position) -> None:
+    def _renamed(self, name: TableName, new: TableName, position: Position) -> None:
         life = self._life_of(name)
         del self._names[name]
         self._gone.add(name)
@@ -220,8 +214,6 @@ class Timeline:
         for other in self.lives:
             other.parents |= {(new, column) for table, column in other.parents if table == name}
         self._names[new] = life
-        if life.made_by and life.made_by[-1] is not statement:
-            life.made_by.append((name, new))
 
     def _created(
         self, name: TableName, effect: Mapping[str, Any], statement: Statement, position: Position
@@ -243,7 +235,7 @@ class Timeline:
         is_new |= name in self._gone or name.db in self._new_databases
         life = self._born(name, where, position, whole=is_new)
         life.base = base
-        life.made_by = [statement]
+        life.server = _server(statement)
         if effect.get("from_query"):
             life.reasons.append(f"{where}: {_QUERIED}")
         if base is not None:
@@ -341,8 +333,7 @@ class Timeline:
 
 def _is_of_another_server(life: Life, statement: Statement) -> bool:
     """Whether a table was created by a server with another id than the one that logged a statement."""
-    made = life.made_by[0] if life.made_by else None
-    return isinstance(made, Statement) and _server(made) != _server(statement)
+    return bool(life.server) and life.server != _server(statement)
 
 
 def _server(statement: Statement) -> str:

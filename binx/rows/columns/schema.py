@@ -56,11 +56,16 @@ class Default(NamedTuple):
     Attributes:
         constant: NUMBER: the number as written, with its sign if that is a minus; STRING: the text; BYTES:
             hexadecimal digits; other kinds: empty.
+        sql: EXPRESSION: its normal text, see :meth:`~binx.rows.ddl.tokens.TokenReader.normal_from`.
+        time_zone: the session's zone in which a TIMESTAMP's constant was read; empty for other types, or if
+            it is not known.
     """
 
     text: str
     kind: DefaultKind
     constant: str = ""
+    sql: str = ""
+    time_zone: str = ""
 
 
 class ColumnDefinition(NamedTuple):
@@ -86,6 +91,12 @@ class ColumnDefinition(NamedTuple):
         added: the value that ALTER TABLE gave existing rows when it added the column; None if the column was
             created with its table. The DEFAULT clause may have changed since.
         numbered: whether it is AUTO_INCREMENT.
+        width: the display width of an integer, which MariaDB and MySQL before 8.0.19 show; None for the
+            type's.
+        on_update: the normal text of the ON UPDATE clause; empty if there is none.
+        formula: the normal text of a generated column's expression; empty if not known.
+        check: the normal text of the CHECK that MariaDB keeps at the column.
+        attributes: further attributes, as a statement writes them, such as ``COLUMN_FORMAT DYNAMIC``.
     """
 
     name: str
@@ -105,16 +116,29 @@ class ColumnDefinition(NamedTuple):
     added: Default | None = None
     expression: tuple[str, ...] = ()
     numbered: bool = False
+    comment: str = ""
+    width: int | None = None
+    on_update: str = ""
+    formula: str = ""
+    check: str = ""
+    attributes: tuple[str, ...] = ()
 
 
 class IndexDefinition(NamedTuple):
-    """A key other than PRIMARY.
+    """A key.
 
     Attributes:
         columns: column names in key order, without parts that are expressions.
         unique: whether it is UNIQUE: no two rows have the same values, unless some are NULL.
         whole: whether no part is an expression.
         prefixes: prefix length of each column, 0 for the whole column; empty if there are no prefixes.
+        kind: ``FULLTEXT``, ``SPATIAL``, ``VECTOR``, or empty.
+        descending: the columns that are sorted in descending order.
+        expressions: the parts that are expressions: each one's place among all parts, and its normal text
+            with its order.
+        options: names and values, as a statement writes them: ``("USING", "BTREE")``.
+        without_overlaps: the columns of the table's period, which are the last ones, are WITHOUT OVERLAPS.
+        generated: whether the server made it for a foreign key, until another key serves that.
     """
 
     name: str
@@ -122,6 +146,43 @@ class IndexDefinition(NamedTuple):
     unique: bool = False
     whole: bool = True
     prefixes: tuple[int, ...] = ()
+    kind: str = ""
+    descending: tuple[str, ...] = ()
+    expressions: tuple[tuple[int, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    without_overlaps: bool = False
+    generated: bool = False
+
+
+class Check(NamedTuple):
+    """A CHECK constraint of a table.
+
+    Attributes:
+        name: None in a statement that leaves it to the server.
+        expression: its normal text, in parentheses.
+        enforced: False for MySQL's NOT ENFORCED.
+    """
+
+    name: str | None
+    expression: str
+    enforced: bool = True
+    if_not_exists: bool = False
+
+
+class Partitioning(NamedTuple):
+    """How a table is partitioned, in normal text.
+
+    Attributes:
+        by: what follows PARTITION BY, up to the number of partitions: ``HASH(id)``.
+        number: the number of PARTITIONS; None if the statement leaves it out.
+        subpartitions: SUBPARTITION BY and what follows, up to the list of partitions.
+        partitions: name and definition of each, in order; empty if they are only counted.
+    """
+
+    by: str
+    number: int | None = None
+    subpartitions: str = ""
+    partitions: tuple[tuple[str, str], ...] = ()
 
 
 class ForeignKey(NamedTuple):
@@ -133,6 +194,7 @@ class ForeignKey(NamedTuple):
         on_delete: the action when the referenced row is deleted: ``CASCADE``, ``SET NULL``, ``SET DEFAULT``,
             or ``RESTRICT`` for none.
         on_update: the action when the referenced columns change.
+        written: both actions as the statement has them; empty where it has none.
     """
 
     name: str | None
@@ -142,6 +204,7 @@ class ForeignKey(NamedTuple):
     referenced: tuple[str, ...]
     on_delete: str
     on_update: str
+    written: tuple[str, ...] = ("", "")
 
 
 _HASHED = ("text", "blob", "geometry", "point", "linestring", "polygon", "geometrycollection")
@@ -169,6 +232,11 @@ class TableDefinition(NamedTuple):
             the table exists, and names fall back to ``cN``.
         server_id: the server whose log has the statement that created it; None if unknown.
         period: the name of MariaDB's application-time period and the columns of its start and end; or empty.
+        primary: the primary key's prefixes, order and options; None if there are none.
+        checks: CHECK constraints of the table, and in MySQL those of its columns.
+        options: names and values as statements write them: ``("ENGINE", "InnoDB")``.
+        partitioning: None if it is not partitioned.
+        versioned: whether it is MariaDB's WITH SYSTEM VERSIONING.
     """
 
     db: str
@@ -184,6 +252,11 @@ class TableDefinition(NamedTuple):
     server_id: int | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
     period: tuple[str, ...] = ()
+    primary: IndexDefinition | None = None
+    checks: tuple[Check, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    partitioning: Partitioning | None = None
+    versioned: bool = False
 
     def column(self, name: str) -> ColumnDefinition | None:
         """Return the column of that name, ignoring case as MySQL does."""
@@ -275,6 +348,8 @@ class StatementContext(NamedTuple):
         position: the log's name with its identity, and the offset of the statement's event; None if it is not
             from a log.
         uses_temporary: whether it uses a temporary table, or something else that only its connection has.
+        time_zone: the session's time zone; empty if the event does not say.
+        collations: the default collations of character sets that the session sets, by character set.
     """
 
     sql_mode: int = 0
@@ -290,12 +365,24 @@ class StatementContext(NamedTuple):
     connection: tuple[int, int] | None = None
     position: tuple[str, int] | None = None
     uses_temporary: bool = False
+    time_zone: str = ""
+    collations: tuple[tuple[str, str], ...] = ()
 
     # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.
     @property
     def real_as_float(self) -> bool:
         """Whether REAL means FLOAT."""
         return bool(self.sql_mode & 0x1)
+
+    @property
+    def pipes_as_concat(self) -> bool:
+        """Whether ``||`` concatenates; else it means OR."""
+        return bool(self.sql_mode & 0x2)
+
+    @property
+    def ignore_space(self) -> bool:
+        """Whether a function's name may be followed by spaces."""
+        return bool(self.sql_mode & 0x8)
 
     @property
     def ansi_quotes(self) -> bool:

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from binx.rows.columns.schema import Check, StatementContext
 from binx.rows.ddl.clauses import (
     charset_option,
     default_clause,
     is_key_or_constraint,
     key_or_constraint,
     merged,
+    partition_definition,
+    partition_list,
+    partitioning,
     period,
     table_name,
+    table_option,
 )
 from binx.rows.ddl.columns import column_spec
 from binx.rows.ddl.statements import (
+    AddCheck,
     AddColumn,
     AddKey,
+    AddPartitions,
     AlterAction,
+    AlterCheck,
     AlterColumn,
+    AlterKey,
     AlterTable,
     ChangeColumn,
+    CoalescePartitions,
     ColumnSpec,
     ConvertCharset,
+    DropCheck,
     DropColumn,
     DropKey,
     DropPrimaryKey,
@@ -33,11 +44,14 @@ from binx.rows.ddl.statements import (
     RenameColumn,
     RenameKey,
     RenameTo,
+    Repartition,
+    ReplacePartitions,
     SetCharset,
+    SetOption,
     SetPeriod,
     SystemVersioning,
 )
-from binx.rows.ddl.tokens import TokenKind, TokenReader
+from binx.rows.ddl.tokens import TokenReader
 
 _PARTITION_WORDS = frozenset(
     {
@@ -46,18 +60,6 @@ _PARTITION_WORDS = frozenset(
     }
 )  # fmt: skip
 """Clauses about partitions and tablespaces: they leave columns alone, and all that follows is theirs."""
-
-_OPTIONS = frozenset(
-    {
-        "AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "COMMENT", "COMPRESSION",
-        "CONNECTION", "DELAY_KEY_WRITE", "DIRECTORY", "ENCRYPTION", "ENGINE", "ENGINE_ATTRIBUTE",
-        "INSERT_METHOD", "KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS", "NODEGROUP", "PACK_KEYS",
-        "PAGE_CHECKSUM", "PASSWORD", "ROW_FORMAT", "SECONDARY_ENGINE", "SECONDARY_ENGINE_ATTRIBUTE",
-        "SEQUENCE", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "STORAGE",
-        "TABLE_CHECKSUM", "TABLESPACE", "TRANSACTIONAL", "TYPE", "UNION",
-    }
-)  # fmt: skip
-"""The options of tables, whose ``=`` may be left out; none of them matters to columns."""
 
 _COLUMNLESS = frozenset({"DISABLE", "ENABLE", "FORCE", "LOCK", "ALGORITHM", "ORDER", "WITH", "WITHOUT"})
 """Clauses up to the next comma that leave columns alone."""
@@ -81,7 +83,7 @@ def alter_table(reader: TokenReader, *, ignore: bool = False) -> AlterTable:
         if not reader.accept(",") and not is_option and not reader.at_end and not _at_partitions(reader):
             raise reader.not_understood("a comma")
     if not reader.at_end:
-        actions += _moved_rows(reader)
+        actions += _partition_clause(reader)
     elif clauses == 1:
         actions = [one._replace(alone=True) if isinstance(one, ConvertCharset) else one for one in actions]
     if ignore and any(isinstance(one, AddKey) and (one.key.unique or one.key.primary) for one in actions):
@@ -97,24 +99,60 @@ def _at_partitions(reader: TokenReader) -> bool:
     return reader.current.upper in _PARTITION_WORDS
 
 
-def _moved_rows(reader: TokenReader) -> list[AlterAction]:
-    """Read a clause that may move rows by whole partitions or tablespaces."""
+def _partition_clause(reader: TokenReader) -> list[AlterAction]:
+    """Read a clause about partitions or tablespaces, which may move whole ones with their rows."""
     for word in ("DISCARD", "IMPORT"):
         if reader.accept(word, "TABLESPACE"):
             return [MoveRows(reason=f"{word} TABLESPACE took or brought its rows")]
-    if reader.accept("DROP", "PARTITION") or reader.accept_any("TRUNCATE", "DISCARD", "IMPORT"):
+    if reader.accept("PARTITION", "BY"):
+        return [Repartition(partitioning(reader))]
+    if reader.accept("REMOVE", "PARTITIONING"):
+        return [Repartition(None)]
+    if reader.accept_any("TRUNCATE", "DISCARD", "IMPORT"):
         return [MoveRows()]
     if reader.accept("CONVERT", "TABLE"):
-        return [MoveRows(table_name(reader), PartitionMove.TABLE_TAKEN)]
+        moved = MoveRows(table_name(reader), PartitionMove.TABLE_TAKEN)
+        reader.expect("TO", "PARTITION")
+        return [moved, AddPartitions((partition_definition(reader),))]
     for clause, to, kind in (
         ("EXCHANGE", "WITH", PartitionMove.ROWS),
         ("CONVERT", "TO", PartitionMove.TABLE_MADE),
     ):
         if reader.accept(clause, "PARTITION"):
-            reader.name("a partition's name")
-            if reader.accept(to, "TABLE"):
-                return [MoveRows(table_name(reader), kind)]
-    return []
+            name = reader.name("a partition's name")
+            reader.expect(to, "TABLE")
+            given = MoveRows(table_name(reader), kind)
+            return [given] if kind is PartitionMove.ROWS else [given, ReplacePartitions((name,))]
+    return _changed_partitions(reader)
+
+
+def _changed_partitions(reader: TokenReader) -> list[AlterAction]:
+    """Read a clause that adds, drops or reorganizes partitions; of all others, nothing."""
+    word = reader.accept_any("ADD", "COALESCE", "REORGANIZE", "DROP")
+    if word is None:
+        return []
+    reader.expect("PARTITION")
+    _if_exists(reader)
+    _if_not_exists(reader)
+    reader.accept_any("NO_WRITE_TO_BINLOG", "LOCAL")
+    match word:
+        case "COALESCE":
+            return [CoalescePartitions(reader.number())]
+        case "ADD" if reader.accept("PARTITIONS"):
+            return [AddPartitions(number=reader.number())]
+        case "ADD":
+            return [AddPartitions(partition_list(reader))]
+        case "DROP":
+            return [MoveRows(), ReplacePartitions(_names(reader))]
+    if reader.at_end:
+        return []
+    names = _names(reader)
+    reader.expect("INTO")
+    return [ReplacePartitions(names, partition_list(reader))]
+
+
+def _names(reader: TokenReader) -> tuple[str, ...]:
+    return tuple(reader.separated(lambda reader: reader.name("a partition's name")))
 
 
 def _clause(reader: TokenReader) -> list[AlterAction]:
@@ -137,6 +175,10 @@ def _if_exists(reader: TokenReader) -> bool:
     return reader.accept("IF", "EXISTS")
 
 
+def _if_not_exists(reader: TokenReader) -> bool:
+    return reader.accept("IF", "NOT", "EXISTS")
+
+
 def _column_name(reader: TokenReader) -> str:
     return reader.name("a column's name")
 
@@ -145,21 +187,22 @@ def _add(reader: TokenReader) -> list[AlterAction]:
     if reader.accept("SYSTEM", "VERSIONING"):
         return [SystemVersioning(add=True)]
     if not reader.at("COLUMN") and is_key_or_constraint(reader):
-        return _added_keys(key_or_constraint(reader))
+        return [_added(key_or_constraint(reader))]
     if reader.at("PERIOD", "FOR") or reader.at("PERIOD", "IF"):
         reader.next()
-        if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+        if_not_exists = _if_not_exists(reader)
         bounds = period(reader)
         return [SetPeriod(bounds, if_not_exists)] if bounds else []
     reader.accept("COLUMN")
-    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    if_not_exists = _if_not_exists(reader)
 
     def added(reader: TokenReader) -> list[AlterAction]:
         if in_parentheses and is_key_or_constraint(reader):
-            return _added_keys(key_or_constraint(reader))
+            return [_added(key_or_constraint(reader))]
         column = column_spec(reader)
         position = None if in_parentheses else _position(reader)
-        return [AddColumn(column, position, if_not_exists), *_own_keys(column, if_not_exists)]
+        own = _own_constraints(column, if_not_exists, reader.context)
+        return [AddColumn(column, position, if_not_exists), *own]
 
     in_parentheses = reader.at("(")
     if not in_parentheses:
@@ -167,8 +210,8 @@ def _add(reader: TokenReader) -> list[AlterAction]:
     return [action for actions in reader.listed(added) for action in actions]
 
 
-def _added_keys(keys: list[Key]) -> list[AlterAction]:
-    return [AddKey(key) for key in keys]
+def _added(item: Key | Check) -> AlterAction:
+    return AddCheck(item) if isinstance(item, Check) else AddKey(item)
 
 
 def column_keys(column: ColumnSpec) -> list[Key]:
@@ -178,9 +221,15 @@ def column_keys(column: ColumnSpec) -> list[Key]:
     return [*keys, Key((column.name,), references=column.references)] if column.references else keys
 
 
-def _own_keys(column: ColumnSpec, conditional: bool) -> list[AlterAction]:
-    """Return the keys of a column's attributes, to which its IF [NOT] EXISTS applies too."""
-    return _added_keys([key._replace(if_not_exists=conditional) for key in column_keys(column)])
+def table_checks(column: ColumnSpec, context: StatementContext) -> tuple[Check, ...]:
+    """Return the CHECKs of a column that MySQL makes the table's; MariaDB keeps them at the column."""
+    return () if context.mariadb else column.checks
+
+
+def _own_constraints(column: ColumnSpec, conditional: bool, context: StatementContext) -> list[AlterAction]:
+    """Return the keys and CHECKs of a column's attributes, to which its IF [NOT] EXISTS applies too."""
+    keys = [AddKey(key._replace(if_not_exists=conditional)) for key in column_keys(column)]
+    return [*keys, *map(AddCheck, table_checks(column, context))]
 
 
 def _position(reader: TokenReader) -> Position | None:
@@ -204,7 +253,8 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
     if what := reader.accept_any("CHECK", "INDEX", "KEY", "CONSTRAINT"):
         if_exists = _if_exists(reader)
         name = reader.name("its name")
-        return [] if what == "CHECK" else [dropped_key(name, if_exists or what == "CONSTRAINT", what)]
+        dropped = [] if what == "CHECK" else [dropped_key(name, if_exists or what == "CONSTRAINT", what)]
+        return [*dropped, DropCheck(name)] if what in {"CHECK", "CONSTRAINT"} else dropped
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
     name = _column_name(reader)
@@ -222,7 +272,8 @@ def _change(reader: TokenReader, *, renames: bool = True) -> list[AlterAction]:
     if_exists = _if_exists(reader)
     old = _column_name(reader) if renames else reader.current.text
     column = column_spec(reader)
-    return [ChangeColumn(old, column, _position(reader), if_exists), *_own_keys(column, if_exists)]
+    own = _own_constraints(column, if_exists, reader.context)
+    return [ChangeColumn(old, column, _position(reader), if_exists), *own]
 
 
 def _modify(reader: TokenReader) -> list[AlterAction]:
@@ -241,9 +292,14 @@ def _rename(reader: TokenReader) -> list[AlterAction]:
 
 
 def _alter(reader: TokenReader) -> list[AlterAction]:
-    if reader.accept_any("INDEX", "CHECK", "CONSTRAINT", "KEY"):
-        reader.skip_to_comma()
-        return []
+    if what := reader.accept_any("INDEX", "CHECK", "CONSTRAINT", "KEY"):
+        _if_exists(reader)
+        name = reader.name("its name")
+        negated = reader.accept("NOT")
+        word = reader.next().upper
+        if what in {"CHECK", "CONSTRAINT"}:
+            return [AlterCheck(name, not negated)]
+        return [AlterKey(name, f"NOT {word}" if negated else word)]
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
     name = _column_name(reader)
@@ -267,24 +323,17 @@ def _convert(reader: TokenReader) -> list[AlterAction]:
 
 
 def _table_option(reader: TokenReader) -> list[AlterAction]:
-    """Read ``name [=] value``; an option that is not known must have its ``=``, as engines' own do."""
     option = charset_option(reader)
     if option is not None:
         return [SetCharset(option)]
-    name = reader.name("a clause of ALTER TABLE")
-    if name.upper() in {"DATA", "INDEX"} and reader.accept("DIRECTORY"):
-        name = "DIRECTORY"
-    if not reader.accept("=") and name.upper() not in _OPTIONS:
-        raise reader.not_understood(f"= after {name}")
-    if reader.at("("):
-        reader.skip_parentheses()
-        return []
-    value = reader.next()
-    if value.kind in {TokenKind.SIGN, TokenKind.END}:
-        raise reader.not_understood(f"the value of {name}")
-    if name.upper() in {"ENGINE", "TYPE"} and value.text.strip("`'\"").upper() == "BLACKHOLE":
-        return [MoveRows(reason="ENGINE=BLACKHOLE removed its rows")]
-    return []
+    known = table_option(reader)
+    if known is None:
+        raise reader.not_understood("a clause of ALTER TABLE")
+    name, value = known
+    actions: list[AlterAction] = [SetOption(name, value)]
+    if name == "ENGINE" and value.strip("`'\"").upper() == "BLACKHOLE":
+        actions.append(MoveRows(reason="ENGINE=BLACKHOLE removed its rows"))
+    return actions
 
 
 _CLAUSES: dict[str, Callable[[TokenReader], list[AlterAction]]] = {

@@ -7,33 +7,41 @@ then new and moved columns are placed, by their new names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binx.rows.columns.schema import (
     ColumnDefinition,
     Default,
     DefaultKind,
+    Partitioning,
     StatementContext,
     TableDefinition,
     folded_name,
 )
 from binx.rows.ddl.clauses import complete_charset
+from binx.rows.ddl.partitions import repartitioned
 from binx.rows.ddl.resolve import (
     convert_column,
     converted_spec,
     named_default,
     resized_spec,
     resolve_column,
+    with_clocks,
 )
 from binx.rows.ddl.statements import (
+    AddCheck,
     AddColumn,
     AddKey,
     AlterAction,
+    AlterCheck,
     AlterColumn,
+    AlterKey,
     ChangeColumn,
     Charset,
     ColumnSpec,
     ConvertCharset,
+    DropCheck,
     DropColumn,
     DropKey,
     DropPrimaryKey,
@@ -41,21 +49,28 @@ from binx.rows.ddl.statements import (
     Position,
     RenameColumn,
     RenameKey,
+    Repartition,
     SetCharset,
+    SetOption,
     SetPeriod,
     SystemVersioning,
 )
 from binx.rows.ddl.table_keys import (
+    index_of,
     not_null,
     on_columns,
     renamed_index,
     same_name,
     settled_indexes,
+    with_checks,
     with_foreign_keys,
     with_index,
+    with_key_of_references,
+    with_visibility,
     without_index,
     without_period,
 )
+from binx.rows.ddl.tokens import names_in, with_names
 
 
 class AlterError(Exception):
@@ -126,12 +141,16 @@ class _Alteration:
         self.indexes = table.indexes
         self.foreign_keys = table.foreign_keys
         self.period = table.period
+        self.primary = table.primary
+        self.checks = table.checks
+        self.clocked: dict[str, ColumnDefinition] = {}
 
     def result(self) -> TableDefinition:
         """Apply all clauses in the server's order."""
         self._set_charset()
+        self._set_clocks()
         if any(isinstance(action, DropPrimaryKey) for action in self.actions):
-            self.key = []
+            self.key, self.primary = [], None
         moved = self._change_in_place()
         self._follow_columns(moved)
         self._arrange(moved)
@@ -148,13 +167,45 @@ class _Alteration:
         if self.versioned:
             columns += VERSIONING_COLUMNS
         table = self.table._replace(
-            indexes=settled_indexes(self.indexes, columns),
+            indexes=settled_indexes(self.indexes, columns, tuple(self.key)),
             foreign_keys=self.foreign_keys,
             period=self.period,
             charset=self.charset.charset,
             collation=self.charset.collation,
+            primary=self.primary,
+            checks=self.checks,
+            options=self._options(),
+            partitioning=self._partitioning(),
+            versioned=self._is_versioned(),
         )
+        added = (action.check for action in self.actions if isinstance(action, AddCheck))
+        table = with_checks(table, added, mariadb=self.context.mariadb)
         return with_key(table, columns, tuple(self.key))
+
+    def _options(self) -> tuple[tuple[str, str], ...]:
+        options = dict(self.table.options)
+        options |= {action.name: action.value for action in self.actions if isinstance(action, SetOption)}
+        return tuple(options.items())
+
+    def _is_versioned(self) -> bool:
+        stated = (action.add for action in self.actions if isinstance(action, SystemVersioning))
+        return next(stated, self.table.versioned)
+
+    def _partitioning(self) -> Partitioning | None:
+        parts = self.table.partitioning
+        for action in self.actions:
+            if isinstance(action, Repartition):
+                parts = action.partitioning
+            elif parts is not None:
+                parts = repartitioned(parts, action)
+        return parts
+
+    def _set_clocks(self) -> None:
+        """Resolve the statement's columns where a TIMESTAMP may get a clock, for which all are looked at."""
+        if not self.context.explicit_defaults_for_timestamp:
+            specs = [one.column for one in self.actions if isinstance(one, AddColumn | ChangeColumn)]
+            columns = with_clocks(tuple(map(self._resolve, specs)), self.context)
+            self.clocked = {folded_name(column.name): column for column in columns}
 
     def _set_period(self) -> None:
         for action in self.actions:
@@ -264,7 +315,13 @@ class _Alteration:
             if old is not None and not self.context.mariadb:
                 spec = resized_spec(spec, old, self.converted)
             spec = converted_spec(spec, self.charset, self.converted)
-        return resolve_column(spec, self.charset, self.context)
+        column = resolve_column(spec, self.charset, self.context)
+        clocked = self.clocked.get(folded_name(spec.name))
+        return (
+            column
+            if clocked is None
+            else column._replace(default=clocked.default, on_update=clocked.on_update)
+        )
 
     def _follow_columns(self, moved: _Moved) -> None:
         """Drop and rename keys by their old names, and rename the columns in all keys.
@@ -278,6 +335,9 @@ class _Alteration:
             return next((new for old_name, new in renames if same_name(old_name, old)), None)
 
         self.key = [name for name in map(new_name, self.key) if name is not None]
+        if self.primary is not None:
+            self.primary = next(iter(on_columns((self.primary,), new_name)), None)
+        self._follow_names(renames)
         for action in self.actions:
             if isinstance(action, RenameKey):
                 self.indexes = renamed_index(self.indexes, action.old, action.new)
@@ -288,12 +348,49 @@ class _Alteration:
                     )
                 if action.what != "FOREIGN KEY":
                     self.indexes = without_index(self.indexes, action.name, action.if_exists)
+            elif isinstance(action, DropCheck):
+                self.checks = tuple(check for check in self.checks if not same_name(check.name, action.name))
+            elif isinstance(action, AlterCheck):
+                self.checks = tuple(
+                    check._replace(enforced=action.enforced) if same_name(check.name, action.name) else check
+                    for check in self.checks
+                )
+            elif isinstance(action, AlterKey):
+                self.indexes = with_visibility(self.indexes, action.name, action.option)
         self.indexes = on_columns(self.indexes, new_name)
         self.period = (*self.period[:1], *(new_name(name) or name for name in self.period[1:]))
         self.foreign_keys = tuple(
             key._replace(columns=tuple(new_name(name) or name for name in key.columns))
             for key in self.foreign_keys
         )
+
+    def _follow_names(self, renames: Sequence[tuple[str | None, str]]) -> None:
+        """Rename the columns in expressions, and drop the CHECKs that read only columns that are dropped."""
+        changed = {folded_name(old): new for old, new in renames if old is not None and old != new}
+        kept = {folded_name(old) for old, _ in renames if old is not None}
+        before = {folded_name(name) for name in self.names_before}
+        checks = []
+        for check in self.checks:
+            read = set(names_in(check.expression)) & before
+            if not read or read & kept:
+                checks.append(check._replace(expression=with_names(check.expression, changed)))
+        self.checks = tuple(checks)
+        for entry in self.entries if changed else ():
+            column, default = entry.column, entry.column.default
+            if default is not None and default.sql:
+                default = default._replace(sql=with_names(default.sql, changed))
+            entry.column = column._replace(
+                formula=with_names(column.formula, changed),
+                check=with_names(column.check, changed),
+                default=default,
+            )
+        for place, index in enumerate(self.indexes):
+            parts = tuple((part, with_names(text, changed)) for part, text in index.expressions)
+            self.indexes = (
+                *self.indexes[:place],
+                index._replace(expressions=parts),
+                *self.indexes[place + 1 :],
+            )
 
     def _arrange(self, moved: _Moved) -> None:
         first = self._generated_key()
@@ -334,7 +431,8 @@ class _Alteration:
             # With IF NOT EXISTS, the references of a column that exists are ignored too.
             if not (key.if_not_exists and self._existed(key.columns[0])):
                 table = self.table._replace(foreign_keys=self.foreign_keys)
-                self.foreign_keys = with_foreign_keys(table, [key]).foreign_keys
+                self.foreign_keys = with_foreign_keys(table, [key], self.context).foreign_keys
+                self.indexes = with_key_of_references(self.indexes, key)
         elif not key.primary:
             self.indexes = with_index(self.indexes, key)
         elif not (key.if_not_exists and self.table.primary_key):
@@ -343,6 +441,7 @@ class _Alteration:
             if missing is not None:
                 raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
             self.key = [names[folded_name(name)] for name in key.columns]
+            self.primary = index_of(key, "PRIMARY")
 
 
 def added_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:

@@ -6,16 +6,19 @@ Attributes with default values are omitted, which most are.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from enum import Enum
 from operator import itemgetter
 from typing import Any
 
 from binx.rows.columns.schema import (
+    Check,
     ColumnDefinition,
     Default,
     DefaultKind,
     ForeignKey,
     IndexDefinition,
+    Partitioning,
     Provenance,
     TableDefinition,
 )
@@ -87,7 +90,11 @@ def _json_value(value: object) -> object:
 
 
 def _with_tuples(facts: _Facts) -> _Facts:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    return {name: _tuples(value) for name, value in facts.items()}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _table(facts: _Facts) -> TableDefinition:
@@ -97,7 +104,17 @@ def _table(facts: _Facts) -> TableDefinition:
         "foreign_keys": tuple(ForeignKey(**_with_tuples(key)) for key in facts.get("foreign_keys", ())),
         "provenance": Provenance(facts.get("provenance", Provenance.DDL)),
     }
+    for name, made in _NESTED.items():
+        if name in facts:
+            nested[name] = made(facts[name])
     return TableDefinition(**(_with_tuples(facts) | nested))
+
+
+_NESTED: dict[str, Callable[[Any], object]] = {
+    "primary": lambda facts: IndexDefinition(**_with_tuples(facts)),
+    "partitioning": lambda facts: Partitioning(**_with_tuples(facts)),
+    "checks": lambda listed: tuple(Check(**_with_tuples(facts)) for facts in listed),
+}
 
 
 def _column(facts: _Facts) -> ColumnDefinition:

@@ -14,7 +14,7 @@ from binx.rows.columns.schema import (
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS, AlterError, alter, with_key
 from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.known_tables import KnownTables
-from binx.rows.ddl.resolve import resolve_column
+from binx.rows.ddl.resolve import resolve_column, with_clocks
 from binx.rows.ddl.statements import (
     AlterDatabase,
     AlterTable,
@@ -32,13 +32,19 @@ from binx.rows.ddl.statements import (
 )
 from binx.rows.ddl.table_keys import (
     Indexes,
+    index_of,
     not_null,
-    renamed_foreign_keys,
+    renamed_table,
     settled_indexes,
+    with_checks,
     with_foreign_keys,
     with_index,
+    with_key_of_references,
     without_period,
 )
+
+_NOT_COPIED = frozenset({"AUTO_INCREMENT", "DATA DIRECTORY", "INDEX DIRECTORY"})
+"""Options of a table that CREATE TABLE … LIKE does not copy."""
 
 
 class Applier:
@@ -135,7 +141,9 @@ class Applier:
         definition = self._stub(parsed.table)
         charset = complete_charset(parsed.charset, self._database_charset(definition.db))
         definition = definition._replace(charset=charset.charset, collation=charset.collation)
-        columns = tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns)
+        columns = with_clocks(
+            tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns), self.context
+        )
         if parsed.versioned and not any(column.generated == "row_end" for column in columns):
             columns += VERSIONING_COLUMNS
         known = {folded_name(column.name): column.name for column in columns}
@@ -146,10 +154,20 @@ class Applier:
         primary = next((key.columns for key in keys if key.primary), ())
         indexes: Indexes = ()
         for key in keys:
-            if not key.primary and key.references is None:
+            if key.references is not None:
+                indexes = with_key_of_references(indexes, key)
+            elif not key.primary:
                 indexes = with_index(indexes, key)
-        definition = definition._replace(indexes=settled_indexes(indexes, columns), period=parsed.period)
-        definition = with_foreign_keys(definition, keys)
+        definition = definition._replace(
+            indexes=settled_indexes(indexes, columns, primary),
+            period=parsed.period,
+            primary=next((index_of(key, "PRIMARY") for key in keys if key.primary), None),
+            options=parsed.options,
+            partitioning=parsed.partitioning,
+            versioned=parsed.versioned,
+        )
+        definition = with_foreign_keys(definition, keys, self.context)
+        definition = with_checks(definition, parsed.checks, mariadb=self.context.mariadb)
         return with_key(definition, columns, tuple(known.get(folded_name(name), name) for name in primary))
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
@@ -158,9 +176,15 @@ class Applier:
         source = next((candidate for candidate in candidates if candidate is not None), None)
         if source is None:
             return definition._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
+        checks = source.checks
+        if not self.context.mariadb:
+            unnamed = (check._replace(name=None) for check in checks)
+            checks = with_checks(definition, unnamed, mariadb=False).checks
         return source._replace(
             db=definition.db,
             name=definition.name,
+            checks=checks,
+            options=tuple(option for option in source.options if option[0] not in _NOT_COPIED),
             columns=tuple(column._replace(added=None) for column in source.columns),
             foreign_keys=(),
             provenance=self._provenance_after(source.provenance),
@@ -233,7 +257,7 @@ class Applier:
         if previous is None:
             return Change(ChangeKind.RENAMED, db, new.name)
         self.catalog.remove(previous)
-        definition = renamed_foreign_keys(previous, new.name)._replace(db=db)
+        definition = renamed_table(previous, new.name)._replace(db=db)
         self.catalog.put(definition)
         old_key, new_names = (self._db(old), old.name), {"db": db, "table": new.name}
         for table in [*self.catalog]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from binx.event.charset import charset
 from binx.rows.columns.charsets import (
     charset_name,
@@ -9,9 +11,9 @@ from binx.rows.columns.charsets import (
     collation_name,
     full_collation_name,
 )
-from binx.rows.columns.schema import Default, DefaultKind, StatementContext
+from binx.rows.columns.schema import Check, Default, DefaultKind, Partitioning, StatementContext
 from binx.rows.ddl.statements import Charset, Key, References, TableName
-from binx.rows.ddl.tokens import Token, TokenKind, TokenReader
+from binx.rows.ddl.tokens import Token, TokenKind, TokenReader, identifier
 
 
 def table_name(reader: TokenReader) -> TableName:
@@ -80,50 +82,57 @@ def is_key_or_constraint(reader: TokenReader) -> bool:
     return reader.at_any("CONSTRAINT", *_CONSTRAINT_WORDS, *_KEY_WORDS, *_OTHER_KINDS)
 
 
-def key_or_constraint(reader: TokenReader) -> list[Key]:
-    """Read a key or constraint up to its comma; nothing is left of a CHECK."""
+def key_or_constraint(reader: TokenReader) -> Key | Check:
+    """Read a key or constraint up to its comma."""
     name = None
     if_not_exists = False
     if reader.accept("CONSTRAINT"):
         if_not_exists = reader.accept("IF", "NOT", "EXISTS")
         if not reader.at_any(*_CONSTRAINT_WORDS):
             name = reader.name("a constraint's name")
-    if reader.at("CHECK"):
-        reader.skip_to_comma()
-        return []
+    if reader.accept("CHECK"):
+        return check(reader, name)._replace(if_not_exists=if_not_exists)
     if reader.accept("FOREIGN", "KEY"):
-        return [_foreign_key(reader, name)]
+        return _foreign_key(reader, name)
     primary = reader.accept("PRIMARY")
     unique = not primary and reader.accept("UNIQUE")
-    if not primary and not unique:
-        reader.accept_any(*_OTHER_KINDS)
+    kind = "" if primary or unique else reader.accept_any(*_OTHER_KINDS) or ""
     reader.accept_any(*_KEY_WORDS)
     if_not_exists = reader.accept("IF", "NOT", "EXISTS") or if_not_exists
     if not reader.at_any("(", "USING", "TYPE"):
         name = reader.name("a key's name")
     key = key_after_name(reader, None if primary else name, unique, if_not_exists)
     reader.skip_to_comma()
-    return [Key(key.columns, primary=True, if_not_exists=if_not_exists) if primary else key]
+    return key._replace(kind=kind, primary=primary)
+
+
+def check(reader: TokenReader, name: str | None) -> Check:
+    """Read what follows CHECK."""
+    start = reader.index
+    reader.skip_parentheses()
+    expression = reader.normal_from(start, introduced=True)
+    enforced = not reader.accept("NOT", "ENFORCED")
+    if enforced:
+        reader.accept("ENFORCED")
+    return Check(name, expression, enforced)
 
 
 def _foreign_key(reader: TokenReader, name: str | None) -> Key:
     """Read ``[IF NOT EXISTS] [name] (column, …) REFERENCES …``."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
-    if not reader.at("("):
-        own_name = reader.name("a foreign key's name")
-        name = own_name if name is None else name
+    index_name = None if reader.at("(") else reader.name("a foreign key's name")
     columns = key_columns(reader)
     reader.expect("REFERENCES")
     target = references(reader)
     reader.skip_to_comma()
-    return Key(columns, name, if_not_exists=if_not_exists, references=target)
+    return Key(columns, name, if_not_exists=if_not_exists, references=target, index_name=index_name)
 
 
 def references(reader: TokenReader) -> References:
     """Parse the clause after REFERENCES."""
     table = table_name(reader)
     columns = key_columns(reader) if reader.at("(") else ()
-    actions = {"DELETE": NO_CHANGE, "UPDATE": NO_CHANGE}
+    actions = {"DELETE": "", "UPDATE": ""}
     while True:
         if reader.accept("MATCH"):
             reader.name("FULL, PARTIAL or SIMPLE")
@@ -132,38 +141,164 @@ def references(reader: TokenReader) -> References:
             event = reader.next().upper
             actions[event] = _key_action(reader)
         else:
-            return References(table, columns, actions["DELETE"], actions["UPDATE"])
+            written = (actions["DELETE"], actions["UPDATE"])
+            return References(table, columns, _effective(written[0]), _effective(written[1]), written)
+
+
+def _effective(action: str) -> str:
+    return NO_CHANGE if action in ("", "NO ACTION") else action
 
 
 def _key_action(reader: TokenReader) -> str:
-    for words in (("SET", "NULL"), ("SET", "DEFAULT"), ("CASCADE",)):
+    for words in (("SET", "NULL"), ("SET", "DEFAULT"), ("CASCADE",), ("NO", "ACTION")):
         if reader.accept(*words):
             return " ".join(words)
-    if not reader.accept("NO", "ACTION"):
-        reader.expect("RESTRICT")
+    reader.expect("RESTRICT")
     return NO_CHANGE
 
 
 def key_after_name(reader: TokenReader, name: str | None, unique: bool, if_not_exists: bool) -> Key:
-    """Read ``[USING kind] (part, …)``."""
-    while not reader.at("("):
-        if reader.at_end or reader.at_any(",", ")"):
-            raise reader.not_understood("a key's columns")
-        reader.next()
+    """Read ``[USING kind] (part, …) [option …]``."""
+    options = dict(_key_options(reader))
+    if not reader.at("("):
+        raise reader.not_understood("a key's columns")
     key_parts = reader.listed(_key_part)
+    options |= _key_options(reader)
     return Key(
-        columns=tuple(column for column, _, _ in key_parts if column is not None),
+        columns=tuple(part.column for part in key_parts if part.column),
         name=name,
         unique=unique,
-        whole=not any(is_expression for _, _, is_expression in key_parts),
+        whole=not any(part.expression for part in key_parts),
         if_not_exists=if_not_exists,
-        prefixes=tuple(prefix for column, prefix, _ in key_parts if column is not None),
+        prefixes=tuple(part.prefix for part in key_parts if part.column),
+        descending=tuple(part.column for part in key_parts if part.column and part.descending),
+        expressions=tuple(
+            (place, part.expression + " DESC" * part.descending)
+            for place, part in enumerate(key_parts)
+            if part.expression
+        ),
+        options=tuple(options.items()),
+        without_overlaps=any(part.without_overlaps for part in key_parts),
     )
+
+
+def _key_options(reader: TokenReader) -> dict[str, str]:
+    """Read the options of a key; those of CREATE INDEX that say how it is made are left to the caller."""
+    options: dict[str, str] = {}
+    while reader.current.kind in {TokenKind.WORD, TokenKind.NAME} and not reader.at_any("ALGORITHM", "LOCK"):
+        words = next((words for words in _KEY_FLAGS if reader.accept(*words)), None)
+        if words is not None:
+            options = {name: value for name, value in options.items() if name not in VISIBILITY}
+            options[" ".join(words)] = ""
+            continue
+        name = (
+            "WITH PARSER" if reader.accept("WITH", "PARSER") else reader.next().upper or reader.current.text
+        )
+        is_known = name in {"USING", "TYPE", "WITH PARSER", "COMMENT", "KEY_BLOCK_SIZE"}
+        if not reader.accept("=") and not (is_known or name.endswith("ENGINE_ATTRIBUTE")):
+            break
+        start = reader.index
+        if reader.next().kind in {TokenKind.SIGN, TokenKind.END}:
+            raise reader.not_understood(f"the value of {name}")
+        options["USING" if name == "TYPE" else name] = reader.normal_from(start)
+    return options
+
+
+_KEY_FLAGS = (("VISIBLE",), ("INVISIBLE",), ("IGNORED",), ("NOT", "IGNORED"))
+VISIBILITY = frozenset(" ".join(words) for words in _KEY_FLAGS)
+"""The options of keys of which each takes the place of the others."""
+
+
+def table_option(reader: TokenReader) -> tuple[str, str] | None:
+    """Read a table's option, ``name [=] value``; None where none follows.
+
+    An option that is not known must have its ``=``, as engines' own do.
+    """
+    start = reader.index
+    if reader.current.kind not in {TokenKind.WORD, TokenKind.NAME}:
+        return None
+    token = reader.next()
+    name = token.upper or identifier(token.text)
+    if name == "DEFAULT":
+        name = reader.next().upper
+    if name in {"DATA", "INDEX"} and reader.accept("DIRECTORY"):
+        name += " DIRECTORY"
+    if not reader.accept("=") and name not in _OPTIONS:
+        reader.index = start
+        return None
+    first = reader.index
+    if reader.at("("):
+        reader.skip_parentheses()
+    elif reader.next().kind in {TokenKind.SIGN, TokenKind.END}:
+        raise reader.not_understood(f"the value of {name}")
+    return "ENGINE" if name == "TYPE" else name, reader.normal_from(first)
+
+
+_OPTIONS = frozenset(
+    {
+        "AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "COMMENT", "COMPRESSION",
+        "CONNECTION", "DATA DIRECTORY", "DELAY_KEY_WRITE", "ENCRYPTION", "ENGINE", "ENGINE_ATTRIBUTE",
+        "INDEX DIRECTORY", "INSERT_METHOD", "KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS", "NODEGROUP",
+        "PACK_KEYS", "PAGE_CHECKSUM", "PASSWORD", "ROW_FORMAT", "SECONDARY_ENGINE",
+        "SECONDARY_ENGINE_ATTRIBUTE", "SEQUENCE", "STATS_AUTO_RECALC", "STATS_PERSISTENT",
+        "STATS_SAMPLE_PAGES", "STORAGE", "TABLE_CHECKSUM", "TABLESPACE", "TRANSACTIONAL", "TYPE", "UNION",
+    }
+)  # fmt: skip
+"""The options of tables, whose ``=`` may be left out."""
+
+
+def partitioning(reader: TokenReader) -> Partitioning:
+    """Read what follows PARTITION BY, up to its end or a query."""
+
+    def text() -> str:
+        start = reader.index
+        while not reader.at_end and not reader.at_any("PARTITIONS", "SUBPARTITION", *_QUERY_WORDS):
+            if reader.at("(") and reader.ahead().upper in {"PARTITION", *_QUERY_WORDS}:
+                break
+            if reader.at("("):
+                reader.skip_parentheses()
+            else:
+                reader.next()
+        return reader.normal_from(start) if reader.index > start else ""
+
+    by, number, sub = text(), None, ""
+    if reader.accept("PARTITIONS"):
+        number = reader.number()
+    if reader.at("SUBPARTITION"):
+        start = reader.index
+        reader.next()
+        text()
+        if reader.accept("PARTITIONS") or reader.accept("SUBPARTITIONS"):
+            reader.number()
+        sub = reader.normal_from(start)
+    listed = reader.at("(") and reader.ahead().upper == "PARTITION"
+    return Partitioning(by, number, sub, partition_list(reader) if listed else ())
+
+
+_QUERY_WORDS = ("AS", "SELECT", "WITH", "REPLACE", "IGNORE")
+
+
+def partition_list(reader: TokenReader) -> tuple[tuple[str, str], ...]:
+    """Read ``(PARTITION name …, …)``: the name and the text of each."""
+
+    def one(reader: TokenReader) -> tuple[str, str]:
+        reader.expect("PARTITION")
+        return partition_definition(reader)
+
+    return tuple(reader.listed(one))
+
+
+def partition_definition(reader: TokenReader) -> tuple[str, str]:
+    """Read ``name …`` up to the comma or parenthesis after it."""
+    start = reader.index
+    name = reader.name("a partition's name")
+    reader.skip_to_comma()
+    return name, reader.normal_from(start)
 
 
 def key_columns(reader: TokenReader) -> tuple[str, ...]:
     """Read ``(column, …)``."""
-    return tuple(column for column, _, _ in reader.listed(_key_part) if column is not None)
+    return tuple(part.column for part in reader.listed(_key_part) if part.column)
 
 
 def period(reader: TokenReader) -> tuple[str, ...]:
@@ -174,23 +309,30 @@ def period(reader: TokenReader) -> tuple[str, ...]:
     return () if name.upper() == "SYSTEM_TIME" else (name, *columns)
 
 
-def _key_part(reader: TokenReader) -> tuple[str | None, int, bool]:
-    """Read ``column [(length)]`` or ``(expression)``: the column, the length or 0, whether it is the latter.
+class _KeyPart(NamedTuple):
+    """A part of a key: a column, or an expression in normal text."""
 
-    Of MariaDB's ``period WITHOUT OVERLAPS`` the period is the column.
-    """
-    column, prefix = None, 0
+    column: str = ""
+    prefix: int = 0
+    expression: str = ""
+    descending: bool = False
+    without_overlaps: bool = False
+
+
+def _key_part(reader: TokenReader) -> _KeyPart:
+    """Read ``column [(length)]`` or ``(expression)``; a period is a column, WITHOUT OVERLAPS."""
+    column, prefix, expression = "", 0, ""
     if reader.current.kind in {TokenKind.WORD, TokenKind.NAME}:
         column = reader.name("a key's column")
         if reader.accept("("):
             prefix = reader.number()
             reader.expect(")")
-    is_expression = reader.at("(")
-    if is_expression:
+    elif reader.at("("):
+        start = reader.index
         reader.skip_parentheses()
-    reader.accept_any("ASC", "DESC")
-    reader.accept("WITHOUT", "OVERLAPS")
-    return column, prefix, is_expression
+        expression = reader.normal_from(start, introduced=True)
+    descending = reader.accept_any("ASC", "DESC") == "DESC"
+    return _KeyPart(column, prefix, expression, descending, reader.accept("WITHOUT", "OVERLAPS"))
 
 
 _TRUTH = {"TRUE": "1", "FALSE": "0"}
@@ -205,7 +347,7 @@ def default_clause(reader: TokenReader) -> Default:
     A value is a literal with its sign, an expression in parentheses, or a function's call, with or without
     parentheses; CASE, NEXT and PREVIOUS VALUE FOR, and literals in braces as ODBC writes them, are MariaDB's.
     """
-    start = reader.current.start
+    first, start = reader.index, reader.current.start
     kind, constant = _UNKNOWN
     if reader.at("("):
         reader.skip_parentheses()
@@ -224,7 +366,8 @@ def default_clause(reader: TokenReader) -> Default:
             constant = f"-{constant}" if sign == "-" else constant
         elif sign:
             kind, constant = _UNKNOWN
-    return Default(reader.text_from(start), kind, constant)
+    sql = reader.normal_from(first, introduced=True) if kind is DefaultKind.EXPRESSION else ""
+    return Default(reader.text_from(start), kind, constant, sql)
 
 
 def _skip_case(reader: TokenReader) -> None:

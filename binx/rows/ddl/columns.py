@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from binx.rows.columns.charsets import charset_name, collation_name
 from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import INTEGER_BASES, KINDS, as_bytes
-from binx.rows.ddl.clauses import charset_word, default_clause, references
+from binx.rows.ddl.clauses import charset_word, check, default_clause, references
 from binx.rows.ddl.statements import ColumnSpec
 from binx.rows.ddl.tokens import TokenKind, TokenReader
 
@@ -139,7 +140,7 @@ def _oracle_type(reader: TokenReader) -> ColumnSpec | None:
 
 def _json(reader: TokenReader) -> ColumnSpec:
     if reader.context.mariadb:
-        return ColumnSpec("", "longtext", charset="utf8mb4", collation="utf8mb4_bin")
+        return ColumnSpec("", "longtext", charset="utf8mb4", collation="utf8mb4_bin", is_json=True)
     return ColumnSpec("", "json")
 
 
@@ -185,26 +186,39 @@ def _attribute(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec | None:
             return spec._replace(**rule) if isinstance(rule, dict) else rule(reader, spec)
     # MariaDB lets engines have attributes of their own, all as name=value.
     if reader.current.kind in {TokenKind.WORD, TokenKind.NAME} and reader.ahead().upper == "=":
+        start = reader.index
         for _ in range(3):
             reader.next()
-        return spec
+        return _with_attribute(spec, reader.normal_from(start))
     return None
 
 
-def _value(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    """Skip ``[=] value`` of an attribute that does not matter."""
+def _with_attribute(spec: ColumnSpec, written: str) -> ColumnSpec:
+    return spec._replace(attributes=(*spec.attributes, written))
+
+
+def _kept(name: str) -> _Rule:
+    """Return the rule of an attribute with ``[=] value`` that is kept as it is written."""
+
+    def rule(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
+        reader.accept("=")
+        start = reader.index
+        reader.next()
+        return _with_attribute(spec, f"{name} {reader.normal_from(start)}")
+
+    return rule
+
+
+def _comment(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     reader.accept("=")
-    reader.next()
-    return spec
+    return spec._replace(comment=reader.next().text)
 
 
 def _compressed(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    return _value(reader, spec) if reader.at("=") else spec
-
-
-def _parentheses(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    reader.skip_parentheses()
-    return spec
+    written = "COMPRESSED"
+    if reader.accept("="):
+        written += f"={reader.next().text}"
+    return _with_attribute(spec, written)
 
 
 def _srid(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -227,19 +241,23 @@ def _collate(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 
 def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
+    start = reader.index
     default_clause(reader)
-    return spec
+    return spec._replace(on_update=reader.normal_from(start))
 
 
 def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     if reader.accept("ROW"):
         period = reader.next().upper.lower()
         return spec._replace(period=period, nullable=False, expression=(period,))
+    start = reader.index
     tokens = reader.skip_parentheses()
+    formula = reader.normal_from(start, introduced=True)
     text = "\0".join(token.upper or token.text for token in tokens)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     names = (folded_name(token.text) for token in tokens if token.kind in (TokenKind.WORD, TokenKind.NAME))
-    return spec._replace(generated="virtual", expression=(digest, *dict.fromkeys(names)))
+    expression = (digest, *dict.fromkeys(names))
+    return spec._replace(generated="virtual", expression=expression, formula=formula)
 
 
 def _primary(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -253,10 +271,13 @@ def _unique(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 
 def _constraint(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    if not reader.at("CHECK"):
-        reader.name("a constraint's name")
+    name = None if reader.at("CHECK") else reader.name("a constraint's name")
     reader.expect("CHECK")
-    return _parentheses(reader, spec)
+    return spec._replace(checks=(*spec.checks, check(reader, name)))
+
+
+def _check(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
+    return spec._replace(checks=(*spec.checks, check(reader, None)))
 
 
 def _references(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -265,6 +286,12 @@ def _references(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     is_heeded = context.version is None or context.version >= since
     return spec._replace(references=target) if is_heeded else spec
 
+
+def _versioning(word: str, _: TokenReader, spec: ColumnSpec) -> ColumnSpec:
+    return _with_attribute(spec, f"{word} SYSTEM VERSIONING")
+
+
+_KEPT = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE")
 
 _ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {
     "UNSIGNED": {"unsigned": True},
@@ -282,8 +309,7 @@ _ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {
     "CHAR SET": _charset,
     "COLLATE": _collate,
     "NOT NULL": {"nullable": False},
-    "NOT ENFORCED": {},
-    "NOT SECONDARY": {},
+    "NOT SECONDARY": lambda _, spec: _with_attribute(spec, "NOT SECONDARY"),
     "NULL": {"nullable": True},
     "SERIAL DEFAULT VALUE": _SERIAL,
     "DEFAULT": lambda reader, spec: spec._replace(default=default_clause(reader)),
@@ -299,19 +325,14 @@ _ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {
     "KEY": _primary,
     "UNIQUE": _unique,
     "CONSTRAINT": _constraint,
-    "CHECK": _parentheses,
-    "ENFORCED": {},
+    "CHECK": _check,
     "REFERENCES": _references,
     "INVISIBLE": {"invisible": True},
     "VISIBLE": {"invisible": False},
     "AUTO_INCREMENT": _NUMBERED,
-    "COMMENT": _value,
-    "COLUMN_FORMAT": _value,
-    "STORAGE": _value,
-    "ENGINE_ATTRIBUTE": _value,
-    "SECONDARY_ENGINE_ATTRIBUTE": _value,
-    "WITH SYSTEM VERSIONING": {},
-    "WITHOUT SYSTEM VERSIONING": {},
+    "COMMENT": _comment,
+    **{name: _kept(name) for name in _KEPT},
+    **{f"{word} SYSTEM VERSIONING": partial(_versioning, word) for word in ("WITH", "WITHOUT")},
 }
 """All attributes of MySQL's and MariaDB's grammars: what they set, or the rule that reads on."""
 

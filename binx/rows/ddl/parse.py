@@ -14,16 +14,18 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from binx.rows.columns.schema import DEFAULT_CONTEXT, READ_BY, SEQUENCE_COLUMNS, StatementContext
-from binx.rows.ddl.alter import alter_table, column_keys, dropped_key
+from binx.rows.columns.schema import DEFAULT_CONTEXT, READ_BY, SEQUENCE_COLUMNS, Check, StatementContext
+from binx.rows.ddl.alter import alter_table, column_keys, dropped_key, table_checks
 from binx.rows.ddl.clauses import (
     charset_option,
     is_key_or_constraint,
     key_after_name,
     key_or_constraint,
     merged,
+    partitioning,
     period,
     table_name,
+    table_option,
 )
 from binx.rows.ddl.columns import column_spec, data_type
 from binx.rows.ddl.statements import (
@@ -182,19 +184,23 @@ def _create(reader: TokenReader) -> Statement | None:
         return CreateDatabase(db, _database_options(reader) or Charset(), if_not_exists, replaces)
     reader.accept_any("ONLINE", "OFFLINE")
     unique = reader.accept("UNIQUE")
-    reader.accept_any("FULLTEXT", "SPATIAL", "VECTOR")
-    return _create_index(reader, unique, replaces) if reader.accept("INDEX") else None
+    kind = reader.accept_any("FULLTEXT", "SPATIAL", "VECTOR") or ""
+    return _create_index(reader, unique, kind, replaces) if reader.accept("INDEX") else None
 
 
-def _create_index(reader: TokenReader, unique: bool, replaces: bool) -> AlterTable:
+def _create_index(reader: TokenReader, unique: bool, kind: str, replaces: bool) -> AlterTable:
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     name = reader.name("an index's name")
+    using: tuple[tuple[str, str], ...] = ()
+    if reader.accept_any("USING", "TYPE"):
+        using = (("USING", reader.name("BTREE or HASH")),)
     while not reader.accept("ON"):
         if reader.at_end:
             raise reader.not_understood("ON")
         reader.next()
     table = table_name(reader)
-    key = AddKey(key_after_name(reader, name, unique, if_not_exists))
+    made = key_after_name(reader, name, unique, if_not_exists)
+    key = AddKey(made._replace(kind=kind, options=tuple((dict(using) | dict(made.options)).items())))
     return AlterTable(table, (DropKey(name, if_exists=True), key) if replaces else (key,))
 
 
@@ -274,41 +280,57 @@ def _with_columns_and_keys(reader: TokenReader, create: CreateTable) -> CreateTa
     columns: list[ColumnSpec] = []
     keys: list[Key] = []
     periods: list[tuple[str, ...]] = []
+    checks: list[Check] = []
 
     def item(reader: TokenReader) -> None:
         if reader.at("PERIOD", "FOR"):
             reader.next()
             periods.append(period(reader))
         elif is_key_or_constraint(reader):
-            keys.extend(key_or_constraint(reader))
+            key = key_or_constraint(reader)
+            if isinstance(key, Check):
+                checks.append(key)
+            else:
+                keys.append(key)
         else:
             columns.append(column_spec(reader))
             keys.extend(column_keys(columns[-1]))
+            checks.extend(table_checks(columns[-1], reader.context))
 
     reader.listed(item)
-    return create._replace(columns=tuple(columns), keys=tuple(keys), period=next(filter(None, periods), ()))
+    return create._replace(
+        columns=tuple(columns),
+        keys=tuple(keys),
+        checks=tuple(checks),
+        period=next(filter(None, periods), ()),
+    )
 
 
 def _with_options(reader: TokenReader, create: CreateTable) -> CreateTable:
     """Read the table's options and partitions, up to its query or its end.
 
-    Only those that matter to columns are known, so that options of engines and versions to come do no harm.
+    What is no option is passed over, so that words of versions to come do no harm.
     """
+    options: dict[str, str] = {}
     while not reader.at_end:
         option = charset_option(reader)
         if option is not None:
             create = create._replace(charset=merged(create.charset, option))
         elif reader.accept("WITH", "SYSTEM", "VERSIONING"):
             create = create._replace(versioned=True)
+        elif reader.accept("PARTITION", "BY"):
+            create = create._replace(partitioning=partitioning(reader))
         elif reader.at_any("SELECT", "WITH", "AS") or reader.at("VALUES", "ROW") or reader.at("TABLE"):
-            return create._replace(select=True)
+            return create._replace(select=True, options=tuple(options.items()))
         elif reader.at("("):
             if _at_query(reader):
-                return create._replace(select=True)
+                return create._replace(select=True, options=tuple(options.items()))
             reader.skip_parentheses()
+        elif (named := table_option(reader)) is not None:
+            options[named[0]] = named[1]
         else:
             reader.next()
-    return create
+    return create._replace(options=tuple(options.items()))
 
 
 def _alter_database(reader: TokenReader) -> AlterDatabase:

@@ -23,6 +23,7 @@ from binx.rows.columns.types import (
     mysql_name,
 )
 from binx.rows.ddl.statements import Charset, ColumnSpec
+from binx.rows.ddl.tokens import identifier
 
 _CAPACITIES = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
 _MOST_VARCHAR_BYTES = 0xFFFF
@@ -100,11 +101,62 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         invisible=spec.invisible,
         generated=f"row_{spec.period}" if spec.period else spec.generated,
         expression=spec.expression,
-        default=spec.default,
+        default=_in_zone(spec.default, base, context),
+        comment=spec.comment,
+        width=spec.arguments[0] if base in INTEGER_BASES and spec.arguments else None,
+        on_update=spec.on_update,
+        formula=spec.formula,
+        check=_column_check(spec, context),
+        attributes=spec.attributes,
         srid=spec.srid if base in GEOMETRY_BASES else None,
         numbered=spec.numbered,
     )
     return column._replace(mysql_type=_type_text(spec, column))
+
+
+def _in_zone(default: Default | None, base: str, context: StatementContext) -> Default | None:
+    """Return a DEFAULT clause with the zone in which its constant is a TIMESTAMP."""
+    if default is None or base != "timestamp" or default.kind not in (DefaultKind.STRING, DefaultKind.NUMBER):
+        return default
+    return default._replace(time_zone=context.time_zone)
+
+
+def _column_check(spec: ColumnSpec, context: StatementContext) -> str:
+    """Return the CHECK that MariaDB keeps at a column; its JSON has one without saying so."""
+    if not context.mariadb:
+        return ""
+    if spec.checks:
+        return spec.checks[-1].expression
+    return f"(json_valid({identifier(spec.name)}))" if spec.is_json else ""
+
+
+def with_clocks(
+    columns: tuple[ColumnDefinition, ...], context: StatementContext
+) -> tuple[ColumnDefinition, ...]:
+    """Return a statement's columns with what TIMESTAMPs get without explicit_defaults_for_timestamp.
+
+    The first one is set to the current time by INSERT and UPDATE, all others are zero by default
+    (sql/sql_table.cc, ``promote_first_timestamp_column``).
+    """
+    if context.explicit_defaults_for_timestamp:
+        return columns
+    resolved: list[ColumnDefinition] = []
+    is_first = True
+    for column in columns:
+        is_plain = column.default is None and column.generated is None and not column.on_update
+        if column.base != "timestamp" or not is_plain or column.nullable:
+            resolved.append(column)
+        elif is_first:
+            now = f"CURRENT_TIMESTAMP({column.length})" if column.length else "CURRENT_TIMESTAMP"
+            default = Default(now, DefaultKind.EXPRESSION, sql=now)
+            resolved.append(column._replace(default=default, on_update=now))
+        else:
+            resolved.append(column._replace(default=Default(_ZERO, DefaultKind.STRING, _ZERO)))
+        is_first = is_first and column.base != "timestamp"
+    return tuple(resolved)
+
+
+_ZERO = "0000-00-00 00:00:00"
 
 
 def named_default(default: Default | None, base: str, context: StatementContext) -> Default | None:

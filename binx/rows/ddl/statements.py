@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from binx.rows.columns.schema import Default
+from binx.rows.columns.schema import Check, Default, Partitioning
 
 
 class TableName(NamedTuple):
@@ -28,12 +28,14 @@ class References(NamedTuple):
     Attributes:
         columns: its columns, in the order of the key's; empty where they are not named.
         on_delete: ``CASCADE``, ``SET NULL``, ``SET DEFAULT``, or ``RESTRICT`` for all that changes no row.
+        written: both actions as the statement has them; empty where it has none.
     """
 
     table: TableName
     columns: tuple[str, ...]
     on_delete: str
     on_update: str
+    written: tuple[str, ...] = ("", "")
 
 
 class ColumnSpec(NamedTuple):
@@ -51,6 +53,9 @@ class ColumnSpec(NamedTuple):
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
         numbered: AUTO_INCREMENT, or SERIAL, which implies it.
         references: the column has a REFERENCES clause that the server applies.
+        checks: its CHECK constraints.
+        is_json: it is MariaDB's JSON, which is a LONGTEXT with a CHECK.
+        comment, on_update, formula, attributes: as in :class:`~binx.rows.columns.schema.ColumnDefinition`.
     """
 
     name: str
@@ -73,6 +78,12 @@ class ColumnSpec(NamedTuple):
     period: str | None = None
     numbered: bool = False
     references: References | None = None
+    checks: tuple[Check, ...] = ()
+    comment: str = ""
+    on_update: str = ""
+    formula: str = ""
+    attributes: tuple[str, ...] = ()
+    is_json: bool = False
 
 
 class Key(NamedTuple):
@@ -84,6 +95,9 @@ class Key(NamedTuple):
         whole: no part is an expression.
         prefixes: prefix length of each column in characters, 0 for the whole column.
         references: for a foreign key, what it refers to.
+        index_name: for a foreign key, the name between FOREIGN KEY and its columns.
+        kind, descending, expressions, options: as in :class:`~binx.rows.columns.schema.IndexDefinition`.
+        without_overlaps: its last column is a period, WITHOUT OVERLAPS.
     """
 
     columns: tuple[str, ...]
@@ -94,6 +108,12 @@ class Key(NamedTuple):
     if_not_exists: bool = False
     prefixes: tuple[int, ...] = ()
     references: References | None = None
+    kind: str = ""
+    descending: tuple[str, ...] = ()
+    expressions: tuple[tuple[int, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    without_overlaps: bool = False
+    index_name: str | None = None
 
 
 class CreateTable(NamedTuple):
@@ -110,6 +130,9 @@ class CreateTable(NamedTuple):
     versioned: bool = False
     replaces: bool = False
     period: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    partitioning: Partitioning | None = None
 
 
 class Position(NamedTuple):
@@ -185,6 +208,65 @@ class RenameKey(NamedTuple):
     new: str
 
 
+class AddCheck(NamedTuple):
+    """ADD CONSTRAINT … CHECK, and the CHECK of a column that a clause declares."""
+
+    check: Check
+
+
+class DropCheck(NamedTuple):
+    """DROP CHECK, and DROP CONSTRAINT, whose name may be that of another constraint."""
+
+    name: str
+
+
+class AlterCheck(NamedTuple):
+    """ALTER CHECK and ALTER CONSTRAINT: ENFORCED or not."""
+
+    name: str
+    enforced: bool
+
+
+class AlterKey(NamedTuple):
+    """ALTER INDEX: ``option`` is VISIBLE or INVISIBLE, IGNORED or NOT IGNORED."""
+
+    name: str
+    option: str
+
+
+class SetOption(NamedTuple):
+    """An option of the table."""
+
+    name: str
+    value: str
+
+
+class Repartition(NamedTuple):
+    """PARTITION BY, or REMOVE PARTITIONING with None."""
+
+    partitioning: Partitioning | None
+
+
+class AddPartitions(NamedTuple):
+    """ADD PARTITION: definitions, or only a number of partitions."""
+
+    partitions: tuple[tuple[str, str], ...] = ()
+    number: int = 0
+
+
+class ReplacePartitions(NamedTuple):
+    """DROP, REORGANIZE and CONVERT PARTITION: those of ``names`` become others, or none."""
+
+    names: tuple[str, ...]
+    partitions: tuple[tuple[str, str], ...] = ()
+
+
+class CoalescePartitions(NamedTuple):
+    """COALESCE PARTITION: so many partitions less."""
+
+    number: int
+
+
 class ConvertCharset(NamedTuple):
     """CONVERT TO CHARACTER SET; a charset of None is DEFAULT, the database's.
 
@@ -258,6 +340,15 @@ AlterAction: TypeAlias = (
     | SetPeriod
     | SystemVersioning
     | MoveRows
+    | AddCheck
+    | DropCheck
+    | AlterCheck
+    | AlterKey
+    | SetOption
+    | Repartition
+    | AddPartitions
+    | ReplacePartitions
+    | CoalescePartitions
 )
 
 

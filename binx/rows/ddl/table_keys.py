@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterable
 from itertools import count
 
 from binx.rows.columns.schema import (
+    Check,
     ColumnDefinition,
     ForeignKey,
     IndexDefinition,
+    StatementContext,
     TableDefinition,
     folded_name,
 )
 from binx.rows.columns.types import GEOMETRY_BASES
+from binx.rows.ddl.clauses import VISIBILITY
 from binx.rows.ddl.statements import Key
 
 Indexes = tuple[IndexDefinition, ...]
@@ -25,6 +28,8 @@ _KEPT_IN_THE_ROW = ("char", "varchar", "binary", "varbinary")
 _LONG = ("text", "blob", *GEOMETRY_BASES)
 _NAME_OF_EXPRESSIONS = "functional_index"
 _MOST_DIGITS = 20
+_INDEX_NAMES_NO_FOREIGN_KEY = 80016
+_CHECK_NAME = "_chk_"
 GENERATED_NAME = "_ibfk_"
 """Servers name foreign keys by the table's name, this infix and a number."""
 
@@ -43,8 +48,23 @@ def with_index(indexes: Indexes, key: Key) -> Indexes:
     if key.name is None and folded_name(name) in taken:
         numbered = (f"{name}_{number}" for number in count(2))
         name = next(candidate for candidate in numbered if folded_name(candidate) not in taken)
-    prefixes = key.prefixes if any(key.prefixes) else ()
-    return (*indexes, IndexDefinition(name, key.columns, key.unique, key.whole, prefixes))
+    return (*indexes, index_of(key, name))
+
+
+def index_of(key: Key, name: str) -> IndexDefinition:
+    """Return the key that a statement declares."""
+    return IndexDefinition(
+        name,
+        key.columns,
+        key.unique,
+        key.whole,
+        key.prefixes if any(key.prefixes) else (),
+        kind=key.kind,
+        descending=key.descending,
+        expressions=key.expressions,
+        options=key.options,
+        without_overlaps=key.without_overlaps,
+    )
 
 
 def without_index(indexes: Indexes, name: str, if_exists: bool) -> Indexes:
@@ -55,6 +75,16 @@ def without_index(indexes: Indexes, name: str, if_exists: bool) -> Indexes:
     """
     remaining = tuple(index for index in indexes if not same_name(name, index.name))
     return remaining if if_exists or len(remaining) < len(indexes) else ()
+
+
+def with_visibility(indexes: Indexes, name: str, option: str) -> Indexes:
+    """Return the keys with one made VISIBLE or INVISIBLE, IGNORED or NOT IGNORED."""
+
+    def changed(index: IndexDefinition) -> IndexDefinition:
+        others = tuple(other for other in index.options if other[0] not in VISIBILITY)
+        return index._replace(options=(*others, (option, "")))
+
+    return tuple(changed(index) if same_name(name, index.name) else index for index in indexes)
 
 
 def renamed_index(indexes: Indexes, old: str, new: str) -> Indexes:
@@ -75,14 +105,35 @@ def on_columns(indexes: Indexes, new_name: Callable[[str], str | None]) -> Index
         if renamed or not index.columns:
             prefixes = tuple(prefix for _, prefix in renamed)
             columns = tuple(name for name, _ in renamed)
-            changed.append(index._replace(columns=columns, prefixes=prefixes if any(prefixes) else ()))
+            descending = tuple(name for name in map(new_name, index.descending) if name is not None)
+            prefixes = prefixes if any(prefixes) else ()
+            changed.append(index._replace(columns=columns, prefixes=prefixes, descending=descending))
     return tuple(changed)
 
 
-def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> Indexes:
+def with_key_of_references(indexes: Indexes, key: Key) -> Indexes:
+    """Return the keys with the one that the server makes for a foreign key, until another serves that."""
+    own = Key(key.columns, key.name or key.index_name, prefixes=(0,) * len(key.columns))
+    *others, made = with_index(indexes, own)
+    return (*others, made._replace(generated=True))
+
+
+def _serves(index: IndexDefinition, columns: tuple[str, ...]) -> bool:
+    """Whether a key begins with these whole columns."""
+    names = tuple(map(folded_name, columns))
+    is_first = tuple(map(folded_name, index.columns[: len(names)])) == names
+    return is_first and index.whole and not index.kind and not any(index.prefixes[: len(names)])
+
+
+def settled_indexes(
+    indexes: Indexes, columns: tuple[ColumnDefinition, ...], key: tuple[str, ...] = ()
+) -> Indexes:
     """Normalize and sort the keys as the server does after a statement (sql/sql_table.cc, ``sort_keys``).
 
-    A prefix as long as its column becomes the whole column.
+    A prefix as long as its column becomes the whole column. Keys made for foreign keys go where others serve.
+
+    Args:
+        key: the primary key's columns.
     """
     by_name = {folded_name(column.name): column for column in columns}
 
@@ -97,9 +148,15 @@ def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> 
         key_columns = [by_name[folded_name(name)] for name in index.columns if folded_name(name) in by_name]
         is_virtual = not index.whole or any(column.generated == "virtual" for column in key_columns)
         is_nullable = any(column.nullable for column in key_columns)
-        return not index.unique, index.unique and is_nullable, is_virtual, any(index.prefixes)
+        if not index.unique:
+            return True, index.kind == "FULLTEXT", is_virtual, False
+        return False, is_nullable, is_virtual, any(index.prefixes)
 
-    return tuple(sorted(map(settled, indexes), key=order))
+    kept: list[IndexDefinition] = [IndexDefinition("PRIMARY", key)] if key else []
+    for index in sorted(indexes, key=lambda index: index.generated):
+        if not (index.generated and any(_serves(other, index.columns) for other in kept)):
+            kept.append(index)
+    return tuple(sorted((settled(index) for index in indexes if index in kept), key=order))
 
 
 def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
@@ -121,17 +178,20 @@ def not_null(columns: Iterable[ColumnDefinition], names: Iterable[str]) -> tuple
 
 
 def without_period(key: Key, period: tuple[str, ...]) -> Key:
-    """Return a key as the server makes it: of a period, its end and its start."""
+    """Return a key as the server makes it: of a period, its end and its start, which are the last parts."""
     if not any(same_name(name, column) for column in key.columns for name in period[:1]):
         return key
     replaced = (reversed(period[1:]) if same_name(period[0], name) else (name,) for name in key.columns)
     return key._replace(columns=tuple(name for names in replaced for name in names), prefixes=())
 
 
-def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
+def with_foreign_keys(
+    table: TableDefinition, keys: Iterable[Key], context: StatementContext
+) -> TableDefinition:
     """Return the table with the foreign keys among ``keys`` added.
 
-    An unnamed one is named as by servers: the table's name, ``_ibfk_``, and the next number.
+    An unnamed one is named as by servers: the table's name, ``_ibfk_``, and the next number. The name of its
+    index is its own in MariaDB, and in MySQL before 8.0.16.
     """
     foreign_keys = [*table.foreign_keys]
     prefix = f"{table.name}{GENERATED_NAME}"
@@ -142,18 +202,50 @@ def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefin
         taken = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
         numbers = (int(digits) for digits in taken if digits.isdecimal() and len(digits) < _MOST_DIGITS)
         number = 1 + max(numbers, default=0)
-        to, referenced, on_delete, on_update = key.references
-        name = key.name or f"{prefix}{number}"
-        db = to.db or table.db
-        foreign_keys.append(ForeignKey(name, key.columns, db, to.name, referenced, on_delete, on_update))
+        to, referenced, on_delete, on_update, written = key.references
+        name = key.name
+        if context.mariadb:
+            name = key.index_name or name
+        elif context.version is not None and context.version < _INDEX_NAMES_NO_FOREIGN_KEY:
+            name = name or key.index_name
+        name = name or f"{prefix}{number}"
+        actions = (referenced, on_delete, on_update, written)
+        foreign_keys.append(ForeignKey(name, key.columns, to.db or table.db, to.name, *actions))
     return table._replace(foreign_keys=tuple(foreign_keys))
 
 
-def renamed_foreign_keys(table: TableDefinition, name: str) -> TableDefinition:
-    """Return the table renamed, and with it the foreign keys that the server named."""
+def renamed_table(table: TableDefinition, name: str) -> TableDefinition:
+    """Return the table renamed, and with it the foreign keys and CHECKs that the server named."""
     old, new = f"{table.name}{GENERATED_NAME}", f"{name}{GENERATED_NAME}"
     keys = tuple(
         key._replace(name=new + key.name.removeprefix(old)) if key.name and key.name.startswith(old) else key
         for key in table.foreign_keys
     )
-    return table._replace(name=name, foreign_keys=keys)
+    old, new = f"{table.name}{_CHECK_NAME}", f"{name}{_CHECK_NAME}"
+    checks = tuple(
+        check._replace(name=new + check.name.removeprefix(old))
+        if check.name and check.name.startswith(old)
+        else check
+        for check in table.checks
+    )
+    return table._replace(name=name, foreign_keys=keys, checks=checks)
+
+
+def with_checks(table: TableDefinition, checks: Iterable[Check], *, mariadb: bool) -> TableDefinition:
+    """Return the table with CHECK constraints added; servers name those without a name."""
+    all_checks = [*table.checks]
+    prefix = f"{table.name}{_CHECK_NAME}"
+    for check in checks:
+        names = {folded_name(existing.name or "") for existing in all_checks}
+        if check.name is not None:
+            if check.if_not_exists and folded_name(check.name) in names:
+                continue
+            name = check.name
+        elif mariadb:
+            name = next(name for number in count(1) if (name := f"CONSTRAINT_{number}").lower() not in names)
+        else:
+            digits = (name.removeprefix(folded_name(prefix)) for name in names)
+            numbers = (int(text) for text in digits if text.isdecimal() and len(text) < _MOST_DIGITS)
+            name = f"{prefix}{1 + max(numbers, default=0)}"
+        all_checks.append(check._replace(name=name, if_not_exists=False))
+    return table._replace(checks=tuple(all_checks))

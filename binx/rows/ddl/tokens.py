@@ -8,12 +8,15 @@ MariaDB knowledge base, "Comment Syntax").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, unique
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from binx.rows.columns.schema import StatementContext
+from binx.event.charset import charset
+from binx.rows.columns.schema import DEFAULT_CONTEXT, StatementContext, folded_name
+from binx.rows.columns.types import quote_text
 
 
 def identifier(name: str) -> str:
@@ -172,6 +175,32 @@ def _comment_end(sql: str, position: int, nests: bool) -> int:
     raise NotUnderstoodError(f"the comment at character {position} is not closed")
 
 
+def names_in(sql: str) -> Iterator[str]:
+    """Yield the words and names of an expression in normal text, but no functions, as names compare."""
+    for token in _columns_in(sql):
+        yield folded_name(token.text)
+
+
+def with_names(sql: str, new_names: Mapping[str, str]) -> str:
+    """Return an expression in normal text with columns renamed.
+
+    Args:
+        new_names: by the former name, as names compare.
+    """
+    for token in reversed(list(_columns_in(sql) if sql and new_names else ())):
+        new = new_names.get(folded_name(token.text))
+        if new is not None:
+            sql = sql[: token.start] + identifier(new) + sql[token.end :]
+    return sql
+
+
+def _columns_in(sql: str) -> Iterator[Token]:
+    """Yield the tokens that may be columns."""
+    for token, following in pairwise(tokens(sql, DEFAULT_CONTEXT)):
+        if token.kind in {TokenKind.WORD, TokenKind.NAME} and following.upper not in {"(", "."}:
+            yield token
+
+
 _Item = TypeVar("_Item")
 
 
@@ -199,6 +228,48 @@ class TokenReader:
     def text_from(self, start: int) -> str:
         """Return the statement's text from an offset to the end of the last token read."""
         return self.sql[start : self._tokens[max(self.index - 1, 0)].end]
+
+    def normal_from(self, index: int, *, introduced: bool = False) -> str:
+        """Return the tokens from an index to the last one read as text that any session reads alike.
+
+        Names are in backticks, strings in single quotes with backslashes as escapes, and ``||`` is written OR
+        unless it concatenates: the text is read with sql_mode=PIPES_AS_CONCAT.
+
+        Args:
+            introduced: strings name the session's character set if that is not utf8mb4, as in expressions.
+        """
+        parts: list[str] = []
+        end = self._tokens[index].start
+        for place, token in enumerate(self._tokens[index : self.index], index):
+            is_spaced = token.start > end
+            if token.upper == "(" and self.context.ignore_space and place > index:
+                is_spaced = is_spaced and self._tokens[place - 1].kind is not TokenKind.WORD
+            parts.append(" " if is_spaced else "")
+            parts.append(self._normal(token, introduced))
+            end = token.end
+        text = "".join(parts)
+        return text if self.context.pipes_as_concat else text.replace("\0\0", " OR ").replace("\0", "|")
+
+    def _normal(self, token: Token, introduced: bool) -> str:
+        if token.kind is TokenKind.NAME:
+            return identifier(token.text)
+        if token.kind is not TokenKind.STRING:
+            # Marked, as a pair of them means OR.
+            is_pipe = token.upper == "|" and not self.context.pipes_as_concat
+            return "\0" if is_pipe else self.sql[token.start : token.end]
+        written = self.sql[token.start : token.end]
+        if written[0] in "xXbB":
+            return written
+        prefix = written.partition("'")[0].strip() if written[0] in "_nN" else ""
+        literals = self.context.literals
+        if introduced and not prefix and literals not in (None, "utf8mb4", "binary"):
+            prefix = f"_{literals}"
+        if token.text.isascii() or not prefix.startswith("_"):
+            return prefix + quote_text(token.text)
+        # The bytes as the client sent them, or of the text in the session's character set.
+        sent = charset((self.context.client if written[0] == "_" else literals) or "utf8mb4")
+        encoded = token.text.encode() if sent is None else sent.encode(token.text)
+        return f"{prefix} x'{encoded.hex()}'"
 
     def next(self) -> Token:
         """Read a token; the END is read again and again."""

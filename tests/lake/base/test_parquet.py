@@ -179,7 +179,8 @@ def test_without_a_schema_columns_are_as_the_file_has_them(tmp_path: Path) -> No
     assert [{name: row[name] for name in ROWS[0]} for row in rows_of(tmp_path / "lake")] == ROWS
     state = table_at(str(tmp_path / "lake"), "shop.orders", None, ["id"])
     assert state.rows.num_rows == 2
-    assert "`seen` datetime(6) NULL" in state.definition[0]
+    assert state.definition is not None
+    assert "`seen` datetime(6) NULL" in state.definition.sql
 
 
 @pytest.mark.parametrize(

@@ -430,8 +430,8 @@ def test_references_at_a_column_make_a_foreign_key_where_the_server_heeds_them(
     made = "CREATE TABLE t (id INT PRIMARY KEY, a INT REFERENCES p (id) ON DELETE CASCADE NOT NULL)"
     added = "ALTER TABLE t ADD b INT REFERENCES x.q ON UPDATE SET NULL ON DELETE NO ACTION"
     expected = [
-        ForeignKey("t_ibfk_1", ("a",), "shop", "p", ("id",), "CASCADE", "RESTRICT"),
-        ForeignKey("t_ibfk_2", ("b",), "x", "q", (), "RESTRICT", "SET NULL"),
+        ForeignKey("t_ibfk_1", ("a",), "shop", "p", ("id",), "CASCADE", "RESTRICT", ("CASCADE", "")),
+        ForeignKey("t_ibfk_2", ("b",), "x", "q", (), "RESTRICT", "SET NULL", ("NO ACTION", "SET NULL")),
     ]
     assert foreign_keys_of(made, added, context=context) == (expected if heeded else [])
 

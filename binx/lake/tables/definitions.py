@@ -1,0 +1,115 @@
+"""The definitions of tables at a moment, from the schema statements of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from binx.errors import RefusedError
+from binx.event.format import Flavour, split_version
+from binx.event.query import is_by_server
+from binx.event.session import sql_mode_number
+from binx.lake.table_name import TableName
+from binx.rows.columns.charsets import charset_of_collation
+from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext, TableDefinition
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, default_collations
+from binx.sql.create_table import Definition, create_table
+from binx.sql.tables import SqlDialect
+
+Texts = Mapping[tuple[str, int, int], Mapping[str, Any]]
+"""Rows of ``statements/``, by chain, commit version and number in the transaction."""
+
+_NO_TEXT = "the text of a statement about it is not in the data set"
+_NO_STATEMENT = "its CREATE TABLE is not in the logs"
+
+
+class MadeTable(NamedTuple):
+    """A table's definition, and why it cannot be written; both are empty if the logs do not have it."""
+
+    made: Definition | None
+    refused: str
+
+
+def definition_of(
+    name: TableName, columns: Iterable[str], texts: Texts, ranks: Mapping[str, int]
+) -> MadeTable:
+    """Return the statement that makes a table as it was after all these statements.
+
+    Args:
+        columns: the table's columns, as its rows have them.
+        texts: all schema statements up to the moment.
+        ranks: the order of the chains.
+    """
+    catalog, dialect = Catalog(), SqlDialect(Flavour.MYSQL, (0, 0, 0))
+    done: set[Any] = set()
+    for (chain, scn, ordinal), row in sorted(
+        texts.items(), key=lambda item: (ranks[item[0][0]], *item[0][1:])
+    ):
+        # Of several chains that have a statement, the first one's counts.
+        same = (row["transaction"] or (chain, scn), ordinal, row["event_timestamp"])
+        if same in done:
+            continue
+        done.add(same)
+        flavour = Flavour(row["flavour"])
+        dialect = SqlDialect(flavour, split_version(row["server_version"]))
+        if row["sql"] and row["sql_is_text"]:
+            _apply(catalog, row, dialect)
+        else:
+            _forget(catalog, row["effects"])
+    table = catalog.find(name.db, name.table)
+    if table is None:
+        return MadeTable(None, "")
+    if table.unknown is None and not _has(table, columns):
+        return MadeTable(None, f"{_NO_STATEMENT} with the columns that its rows have")
+    try:
+        return MadeTable(create_table(table._replace(db=name.db, name=name.table), dialect), "")
+    except RefusedError as error:
+        return MadeTable(None, str(error))
+
+
+def _has(table: TableDefinition, columns: Iterable[str]) -> bool:
+    known = {column.name.lower() for column in table.columns}
+    return all(name.lower() in known for name in columns)
+
+
+def _apply(catalog: Catalog, row: Mapping[str, Any], dialect: SqlDialect) -> None:
+    context = _context(row, dialect)
+    own = catalog.temporary.get(context.connection or (0, 0))
+    if own is not None:
+        changes = catalog.copy().apply(row["sql"], row["db"], context)
+        # For its connection, a temporary table hides the other one of that name.
+        hides = any(change.table and own.find(change.db, change.table) for change in changes)
+        context = context._replace(uses_temporary=hides)
+    catalog.apply(row["sql"], row["db"], context)
+
+
+def _forget(catalog: Catalog, effects: Iterable[Mapping[str, Any]]) -> None:
+    for effect in effects:
+        if effect["table"] is not None:
+            catalog.put(TableDefinition(effect["db"], effect["table"], unknown=_NO_TEXT))
+
+
+def _context(row: Mapping[str, Any], dialect: SqlDialect) -> StatementContext:
+    """Return the session of a statement; see :func:`binx.rows.statements.statement_context`."""
+    options = {name: str(value) for name, value in row["options"] or ()}
+    written = options.get("sql_mode", "")
+    mode = int(written) if written.isdecimal() else sql_mode_number(written, dialect.flavour)
+    by_server = is_by_server(row["sql"].encode())
+    connection = options.get("collation_connection")
+    major, minor, patch = dialect.version
+    is_explicit = dialect.version >= EXPLICIT_DEFAULTS_SINCE[dialect.flavour]
+    explicit = options.get("explicit_defaults_for_timestamp")
+    return StatementContext(
+        sql_mode=mode & ~NO_BACKSLASH_ESCAPES if by_server else mode,
+        server_collation=options.get("collation_server"),
+        mariadb=dialect.flavour is Flavour.MARIADB,
+        version=major * 10000 + minor * 100 + patch,
+        explicit_defaults_for_timestamp=is_explicit if explicit is None else explicit == "1",
+        literals=None if connection is None or by_server else charset_of_collation(connection),
+        client=options.get("character_set_client"),
+        failed=row["error_code"] != 0,
+        connection=None if row["thread_id"] is None else (0, row["thread_id"]),
+        time_zone=options.get("time_zone", ""),
+        collations=default_collations(options),
+    )

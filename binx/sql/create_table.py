@@ -1,0 +1,266 @@
+"""CREATE TABLE from the catalog's model of a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from binx.errors import RefusedError
+from binx.event.format import Flavour
+from binx.rows.columns.schema import (
+    Check,
+    ColumnDefinition,
+    Default,
+    DefaultKind,
+    ForeignKey,
+    IndexDefinition,
+    TableDefinition,
+)
+from binx.rows.columns.types import CHARACTER_BASES, INTEGER_BASES, quote_text
+from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS
+from binx.rows.ddl.tokens import identifier
+from binx.sql.tables import SqlDialect
+
+DEFINITION_MODE = "PIPES_AS_CONCAT,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+"""The sql_mode in which the text of definitions is read."""
+
+_OF_THE_MACHINE = frozenset({"DATA DIRECTORY", "INDEX DIRECTORY"})
+"""Options that name folders of the machine where the table was."""
+
+_SYSTEM = "SYSTEM"
+_OFFSET = re.compile(r"([+-])(\d{1,2}):(\d{2})")
+_ZERO_DATE = re.compile(r"[0\s:.-]*")
+
+
+class Definition(NamedTuple):
+    """A statement, and the session's time zone for its TIMESTAMP defaults: ``+00:00`` if it has none."""
+
+    sql: str
+    time_zone: str
+
+
+def session_for(definition: Definition) -> Iterator[str]:
+    """Yield the statements that set a session to read a definition."""
+    yield "SET NAMES utf8mb4;\n"
+    yield f"SET SESSION sql_mode = '{DEFINITION_MODE}', time_zone = '{definition.time_zone}';\n"
+    yield "/*!80002 SET SESSION explicit_defaults_for_timestamp = 1 */;\n"
+    yield "/*M!101000 SET SESSION explicit_defaults_for_timestamp = 1 */;\n"
+    yield "/*M!110201 SET SESSION character_set_collations = '' */;\n"
+
+
+def create_table(table: TableDefinition, dialect: SqlDialect) -> Definition:
+    """Return the statement that creates a table as it is known.
+
+    Raises:
+        RefusedError: its columns are not known, or no one session reads all of its defaults.
+    """
+    if table.unknown is not None:
+        raise RefusedError(table.unknown)
+    zone = _time_zone(table)
+    name = f"{identifier(table.db)}.{identifier(table.name)}" if table.db else identifier(table.name)
+    items = ",\n".join(f"  {item}" for item in _items(table, dialect, zone))
+    tail = "".join(_table_options(table, dialect))
+    return Definition(f"CREATE TABLE {name} (\n{items}\n){tail}", zone)
+
+
+def _items(table: TableDefinition, dialect: SqlDialect, zone: str) -> Iterator[str]:
+    implicit = table.columns[-2:] == VERSIONING_COLUMNS
+    for column in table.columns[:-2] if implicit else table.columns:
+        yield _column(column, table, dialect, zone)
+    if table.primary_key:
+        yield _key(_primary(table), table)
+    for index in table.indexes:
+        yield _key(index, table)
+    yield from map(_foreign_key, table.foreign_keys)
+    yield from map(_check, table.checks)
+    bounds = [column.name for column in table.columns if column.generated in ("row_start", "row_end")]
+    if bounds and not implicit:
+        yield f"PERIOD FOR SYSTEM_TIME ({_names(bounds)})"
+    if table.period:
+        yield f"PERIOD FOR {identifier(table.period[0])} ({_names(table.period[1:])})"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(identifier, names))
+
+
+def _primary(table: TableDefinition) -> IndexDefinition:
+    """Return the primary key as an index, without what MariaDB adds to it."""
+    given = table.primary
+    ends = {column.name for column in table.columns if column.generated == "row_end"}
+    names = tuple(name for name in table.primary_key if name not in ends)
+    if given is None or len(given.columns) != len(names):
+        return IndexDefinition("PRIMARY", names)
+    return given._replace(columns=names)
+
+
+def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialect, zone: str) -> str:
+    mariadb = dialect.flavour is Flavour.MARIADB
+    words = [identifier(column.name), _type(column)]
+    words += [word for word in column.attributes if word.startswith("COMPRESSED")]
+    words += _charset(column, table, dialect)
+    if column.generated in ("row_start", "row_end"):
+        words.append(f"GENERATED ALWAYS AS {column.generated.replace('_', ' ').upper()}")
+    elif column.generated is not None:
+        words.append(f"GENERATED ALWAYS AS {column.formula} {column.generated.upper()}")
+    if not (column.generated and mariadb):
+        words.append("NULL" if column.nullable else "NOT NULL")
+    if column.srid is not None:
+        words.append(f"{'REF_SYSTEM_ID' if mariadb else 'SRID'} {column.srid}")
+    if column.default is not None and column.default.kind is not DefaultKind.IMPLICIT:
+        words.append(f"DEFAULT {_default(column.default, zone)}")
+    words += [f"ON UPDATE {column.on_update}"] if column.on_update else []
+    words += ["AUTO_INCREMENT"] if column.numbered else []
+    words += ["INVISIBLE"] if column.invisible else []
+    words += [f"COMMENT {quote_text(column.comment)}"] if column.comment else []
+    words += [word for word in column.attributes if not word.startswith("COMPRESSED")]
+    words += [f"CHECK {column.check}"] if column.check else []
+    return " ".join(words)
+
+
+def _type(column: ColumnDefinition) -> str:
+    if column.base not in INTEGER_BASES or column.width is None or "(" in column.mysql_type:
+        return column.mysql_type
+    return column.mysql_type.replace(column.base, f"{column.base}({column.width})", 1)
+
+
+def _charset(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialect) -> list[str]:
+    if column.base not in CHARACTER_BASES or column.charset is None:
+        return []
+    own = (column.charset, _collation(column.charset, column.collation, dialect))
+    if own == (table.charset, _collation(table.charset, table.collation, dialect)):
+        return []
+    return [f"CHARACTER SET {own[0]}", *([f"COLLATE {own[1]}"] if own[1] else [])]
+
+
+def _collation(charset: str | None, collation: str | None, dialect: SqlDialect) -> str | None:
+    """Return a collation; of utf8mb4, whose default sessions set, the one that servers are compiled with."""
+    if collation is not None or charset != "utf8mb4":
+        return collation
+    is_new = dialect.flavour is Flavour.MYSQL and dialect.version >= (8, 0, 0)
+    return "utf8mb4_0900_ai_ci" if is_new else "utf8mb4_general_ci"
+
+
+def _default(default: Default, zone: str) -> str:
+    match default.kind:
+        case DefaultKind.NULL:
+            return "NULL"
+        case DefaultKind.EXPRESSION:
+            return default.sql or default.text
+        case DefaultKind.BYTES:
+            return f"x'{default.constant}'"
+        case DefaultKind.NUMBER if not default.time_zone or default.time_zone == zone:
+            return default.constant
+    if default.time_zone and default.time_zone != zone and not _ZERO_DATE.fullmatch(default.constant):
+        moment = _moment(default)
+        if moment is not None:
+            return quote_text(moment.astimezone(UTC).replace(tzinfo=None).isoformat(" "))
+    return quote_text(default.constant)
+
+
+def _key(index: IndexDefinition, table: TableDefinition) -> str:
+    prefixes = index.prefixes or (0,) * len(index.columns)
+    parts = [
+        identifier(name) + (f"({prefix})" if prefix else "") + (" DESC" if name in index.descending else "")
+        for name, prefix in zip(index.columns, prefixes, strict=False)
+    ]
+    if index.without_overlaps and table.period:
+        # Its columns stand for the period.
+        parts = [*parts[: 1 - len(table.period)], f"{identifier(table.period[0])} WITHOUT OVERLAPS"]
+    for place, text in index.expressions:
+        parts.insert(place, text)
+    words = ["UNIQUE KEY" if index.unique else f"{index.kind} KEY".strip(), identifier(index.name)]
+    if index.name == "PRIMARY":
+        words = ["PRIMARY KEY"]
+    words.append(f"({', '.join(parts)})")
+    for name, value in index.options:
+        separator = " " if name in ("USING", "WITH PARSER", "COMMENT") else "="
+        words.append(f"{name}{separator}{value}" if value else name)
+    return " ".join(words)
+
+
+def _foreign_key(key: ForeignKey) -> str:
+    name = "" if key.name is None else f"CONSTRAINT {identifier(key.name)} "
+    referenced = f" ({_names(key.referenced)})" if key.referenced else ""
+    actions = zip(("DELETE", "UPDATE"), _written(key), strict=True)
+    text = "".join(f" ON {event} {action}" for event, action in actions if action)
+    table = f"{identifier(key.db)}.{identifier(key.table)}"
+    return f"{name}FOREIGN KEY ({_names(key.columns)}) REFERENCES {table}{referenced}{text}"
+
+
+def _written(key: ForeignKey) -> tuple[str, ...]:
+    """Return the actions as written; in catalogs of earlier versions, those that change rows."""
+    if any(key.written):
+        return key.written
+    return tuple(action if action != "RESTRICT" else "" for action in (key.on_delete, key.on_update))
+
+
+def _check(check: Check) -> str:
+    name = "" if check.name is None else f"CONSTRAINT {identifier(check.name)} "
+    return f"{name}CHECK {check.expression}{'' if check.enforced else ' NOT ENFORCED'}"
+
+
+def _table_options(table: TableDefinition, dialect: SqlDialect) -> Iterator[str]:
+    for name, value in table.options:
+        if name not in _OF_THE_MACHINE:
+            yield f" {name}{' ' if name == 'STORAGE' else '='}{value}"
+    if table.charset is not None:
+        yield f" DEFAULT CHARSET={table.charset}"
+        collation = _collation(table.charset, table.collation, dialect)
+        yield f" COLLATE={collation}" if collation else ""
+    if table.versioned or table.columns[-2:] == VERSIONING_COLUMNS:
+        yield " WITH SYSTEM VERSIONING"
+    if table.partitioning is not None:
+        parts = table.partitioning
+        yield f"\nPARTITION BY {parts.by}"
+        yield "" if parts.number is None else f" PARTITIONS {parts.number}"
+        yield f" {parts.subpartitions}" if parts.subpartitions else ""
+        listed = ",\n  ".join(f"PARTITION {text}" for _, text in parts.partitions)
+        yield f"\n  ({listed})" if listed else ""
+
+
+def _time_zone(table: TableDefinition) -> str:
+    """Return the time zone in which the defaults of a table can be written.
+
+    Raises:
+        RefusedError: they were set in several zones, one of which is not known: that of the server's system.
+    """
+    defaults = [
+        column.default
+        for column in table.columns
+        if column.base == "timestamp"
+        and column.default is not None
+        and column.default.kind in (DefaultKind.STRING, DefaultKind.NUMBER)
+        and not _ZERO_DATE.fullmatch(column.default.constant)
+    ]
+    zones = {default.time_zone or _SYSTEM for default in defaults}
+    if len(zones) < 2:
+        return next(iter(zones), "+00:00")
+    if any(_moment(default) is None for default in defaults):
+        raise RefusedError(
+            "its TIMESTAMP defaults were set in several time zones, of which the log does not tell all"
+        )
+    return "+00:00"
+
+
+def _moment(default: Default) -> datetime | None:
+    """Return a TIMESTAMP's constant as a moment; None if its zone is not known, or it is written oddly."""
+    zone = _zone(default.time_zone)
+    try:
+        return None if zone is None else datetime.fromisoformat(default.constant).replace(tzinfo=zone)
+    except ValueError:
+        return None
+
+
+def _zone(name: str) -> tzinfo | None:
+    if match := _OFFSET.fullmatch(name):
+        sign, hours, minutes = match.groups()
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        return timezone(-offset if sign == "-" else offset)
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None

@@ -9,12 +9,13 @@ import click
 from binx.cli.command import OUTPUT, PATH, Example, command, flag, option
 from binx.cli.options import COMPRESSION, DATA_SET, QUIET, UNSIGNED_BIGINT, as_json_option
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import ShortGtids, backup_options, backup_position
+from binx.cli.selecting import backup_options, backup_position
 from binx.cli.summary import Summary
 from binx.cli.terminal import ending, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import Position
+from binx.log.selection.options import ShortGtids
 from binx.log.selection.table_filter import table_name
 
 EXAMPLES = (

@@ -8,12 +8,13 @@ from typing import Any
 
 from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
-from binx.cli.selecting import ShortGtids, backup_options, backup_position, gtid_set, resolved
+from binx.cli.selecting import backup_options, backup_position
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition, read_backup_position
 from binx.log.selection.moments import Position, format_time, parse_zoned_time
+from binx.log.selection.options import ShortGtids, parse_gtids, resolved
 from binx.recovery.commands import Way, replay_ways
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
 from binx.source.json_text import json_text
@@ -55,10 +56,10 @@ TARGET = "The target"
     section=TARGET,
     help="Replay what was committed before this time, up to the first transaction that was not.",
 )
-@option("--to-gtid SET", type=parsed(gtid_set), section=TARGET, help="Replay up to this transaction.")
+@option("--to-gtid SET", type=parsed(parse_gtids), section=TARGET, help="Replay up to this transaction.")
 @option(
     "--before-gtid SET",
-    type=parsed(gtid_set),
+    type=parsed(parse_gtids),
     section=TARGET,
     help="Replay up to the transaction before this one.",
 )

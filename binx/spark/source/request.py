@@ -9,9 +9,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import UsageError
-from binx.log.selection.moments import parse_position, parse_size, parse_time
-from binx.log.selection.selection import Selection, wanted_gtids
+from binx.log.selection.moments import parse_size
+from binx.log.selection.options import OPTIONS, SelectionOption, selection_of
+from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
+from binx.source.wording import did_you_mean
 
 if TYPE_CHECKING:
     from binx.source.keyring import Keys
@@ -111,19 +113,25 @@ _REQUEST: dict[str, tuple[str, Callable[[str], Any]]] = {
     "checksums": ("verify", _flag),
     "maxBytesPerTrigger": ("trigger_bytes", _size),
 }
-_SELECTION: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "gtid": ("gtids", wanted_gtids),
-    "excludeGtid": ("exclude_gtids", wanted_gtids),
-    "since": ("since", parse_time),
-    "until": ("until", parse_time),
-    "startPosition": ("start", parse_position),
-    "stopPosition": ("stop", parse_position),
-    "db": ("databases", _several(str)),
-    "serverId": ("server_ids", _several(_number)),
-    "threadId": ("thread_ids", _several(_number)),
-    "xid": ("xids", _several(_number)),
-    "minBytes": ("min_bytes", parse_size),
-    "limit": ("limit", _number),
+_WITH_COMMAS = frozenset({"gtid", "exclude_gtid", "kind", "grep"})
+"""Options whose single values may have commas in them."""
+
+
+def _of_selection(option: SelectionOption) -> Callable[[str], Any]:
+    if not option.several:
+        return option.parse
+    return (lambda text: (option.parse(text),)) if option.name in _WITH_COMMAS else _several(option.parse)
+
+
+def _spelled(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+_SELECTION = {
+    _spelled(option.name): (option.name, _of_selection(option))
+    for option in OPTIONS
+    if option.name != "table"
 }
 _NAMES = {name.lower(): name for name in (*_REQUEST, *_SELECTION)}
 
@@ -139,7 +147,8 @@ def parse_request(options: Mapping[str, str]) -> Request:
         key = written.replace("-", "").replace("_", "").lower()
         if key not in _NAMES:
             known = ", ".join(sorted(_NAMES.values()))
-            raise UsageError(f"unknown option {written!r}; known options: {known}")
+            near = did_you_mean(key, _NAMES.values())
+            raise UsageError(f"unknown option {written!r}{near or f'; known options: {known}'}")
         given[_NAMES[key]] = value
     flags = [what for what in (What.TRANSACTIONS, What.STATEMENTS) if _asked(given, what.value, _flag)]
     if len(flags) == 2:
@@ -154,7 +163,7 @@ def parse_request(options: Mapping[str, str]) -> Request:
         name: _asked(given, option, parse) for option, (name, parse) in _SELECTION.items() if option in given
     }
     if flags and "table" in given:
-        chosen["tables"] = _several(str)(given.pop("table"))
+        chosen["table"] = _several(str)(given.pop("table"))
     found = {
         name: _asked(given, option, parse) for option, (name, parse) in _REQUEST.items() if option in given
     }
@@ -163,7 +172,7 @@ def parse_request(options: Mapping[str, str]) -> Request:
         raise UsageError('expected binary logs to read, as .load("/var/lib/mysql"), found none')
     for kind in (What.TRANSACTIONS, What.STATEMENTS):
         found.pop(kind.value, None)
-    return Request(paths, what, selection=Selection(**chosen), **found)
+    return Request(paths, what, selection=selection_of(chosen, paths), **found)
 
 
 def _asked(given: Mapping[str, str], option: str, parse: Callable[[str], Any]) -> Any:

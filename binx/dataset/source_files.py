@@ -62,6 +62,7 @@ class SourceFiles:
 
     def write_changes(self, batch: ChangeBatch) -> None:
         """Add row changes. Each table and schema version has its own files, usually one."""
+        batch = batch.with_keys()
         key = _key_of(batch.table)
         if self._chunks[key] + batch.batch.num_columns > CHUNKS:
             self._finish(self._open.pop(key))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError
 from binx.lake.arrivals.arrivals import Search, find_arrivals
@@ -12,7 +13,15 @@ from binx.lake.arrow.images import counts
 from binx.lake.arrow.types import plain
 from binx.lake.place import Place
 from binx.lake.plan import lives_of
-from binx.lake.published.views import Part, living_columns, parts_of, unite, write_views
+from binx.lake.published.views import (
+    LAST_ROW,
+    ORDER,
+    Part,
+    living_columns,
+    parts_of,
+    unite,
+    write_views,
+)
 from binx.lake.state.state import State
 from binx.lake.table_name import TableName, listed_tables
 from binx.lake.tables.lives import Life, Unit
@@ -25,6 +34,9 @@ _SYSTEM = {
     "_absent": pa.list_(pa.string()),
     "_json_diff": pa.string(),
     "_misfits": MISFITS,
+    ORDER: pa.struct(
+        [("chain", pa.int32()), ("commit_version", pa.int64()), ("row", pa.int64()), ("after", pa.bool_())]
+    ),
 }
 
 
@@ -33,7 +45,9 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
 
     Columns are matched by identity: a renamed column has its last name. Types are united if that is exact;
     otherwise a column of another type becomes a separate column ``name@type``. ``_absent`` has the names of
-    columns that an image lacks. Transactions logged by two servers are read once, by GTID.
+    columns that an image lacks, and ``_order`` sorts the images, also of several servers. Transactions logged
+    by two servers are read once, by GTID; XA transactions that were not committed, and those that a server
+    which took over never had, are left out.
 
     Args:
         lake: a data set of ``to-parquet``: a folder or a URI.
@@ -90,7 +104,8 @@ def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[Table
 
 def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a unit in the united schema."""
-    needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
+    needed = {own.get(name, name) for name in schema.names}
+    needed |= {"_commit_version", "_present", "_row", "_change_type"}
     with Place(unit.file.root).reading(unit.file.path) as opened:
         names = [name for name in opened.schema_arrow.names if name in needed]
         for batch in opened.iter_batches(columns=names):
@@ -101,11 +116,26 @@ def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) 
                 name = own.get(field.name, field.name)
                 if field.name == "_absent":
                     arrays.append(_absent(rows, part, own))
+                elif field.name == ORDER:
+                    arrays.append(_order(rows, part, field.type))
                 elif name in rows.column_names and (field.name in own or field.name in _SYSTEM):
                     arrays.append(plain(rows.column(name), field.type))
                 else:
                     arrays.append(pa.nulls(len(rows), field.type))
             yield from pa.table(arrays, schema=schema).to_batches()
+
+
+def _order(rows: pa.Table, part: Part, kind: pa.StructType) -> pa.Array:
+    """Return the images' places in the order of all of the table's."""
+    count = len(rows)
+    version, row = (rows.column(name).combine_chunks() for name in ("_commit_version", "_row"))
+    if part.base is not None:
+        version, row = (
+            pa.repeat(pa.scalar(number, pa.int64()), count) for number in (part.base.scn, LAST_ROW)
+        )
+    after = pc.equal(rows.column("_change_type").cast(pa.string()), "update_postimage").combine_chunks()
+    rank = pa.repeat(pa.scalar(part.chain_rank, pa.int32()), count)
+    return pa.StructArray.from_arrays([rank, version, row, after], fields=list(kind))
 
 
 def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from binx.errors import BinxError
@@ -25,6 +26,8 @@ CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
 
 _COMMIT_VERSION, _PRESENT = 1, 8
 """Indexes of system columns."""
+
+_BEFORE, _AFTER = map(CHANGE_TYPES.index, ("update_preimage", "update_postimage"))
 
 
 class ChangeBatch:
@@ -100,6 +103,33 @@ class ChangeBatch:
             return bytes(codes.values)
         numbers = codes.indices
         return memoryview(numbers.buffers()[1])[numbers.offset :][: len(numbers)].tobytes()
+
+    def with_keys(self) -> ChangeBatch:
+        """Return the batch with the key of each before image repeated where the after image lacks it.
+
+        With a row image of MINIMAL, an after image has only what changed. ``_present`` stays as logged.
+        """
+        names = [column.name for column in self.table.resolved.columns]
+        keys = [names.index(name) for name in self.table.resolved.primary_key if name in names]
+        if not keys or not self.partial_rows:
+            return self
+        kinds = np.frombuffer(self.change_types, np.uint8)
+        pairs = np.zeros(self.rows, bool)
+        pairs[1:] = (kinds[1:] == _AFTER) & (kinds[:-1] == _BEFORE)
+        present = self.array(_PRESENT)
+        _, offsets, data = (buffer and memoryview(buffer) for buffer in present.buffers())
+        begins = np.frombuffer(offsets, np.int32)[present.offset :][: self.rows + 1]
+        partial, bits = np.diff(begins) > 0, np.frombuffer(data, np.uint8)
+        columns = list(self.columns)
+        for key in keys:
+            lacks_key = partial.copy()
+            lacks_key[partial] = bits[begins[:-1][partial] + key // 8] >> key % 8 & 1 == 0
+            rows = np.arange(self.rows) - (pairs & lacks_key)
+            # Converting numpy's array would load pandas.
+            taken = pa.Array.from_buffers(pa.int64(), self.rows, [None, pa.py_buffer(rows)])
+            index = len(columns) - len(names) + key
+            columns[index] = self.array(index).take(taken)
+        return ChangeBatch(self.table, self.rows, columns, self.rows_flags, self.typed_documents)
 
     def take(self, rows: pa.Int64Array) -> ChangeBatch:
         """Return a batch of some of the rows, by their indexes."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
 from binx.lake.arrow.types import arrow_type, can_misfit
+from binx.lake.dataset.chains import Position
 from binx.lake.dataset.files import Version
 from binx.lake.place import Place
 from binx.lake.state.state import LifeState, RangeFile, State
@@ -25,18 +26,33 @@ from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.rows.ddl.tokens import identifier
 
+ORDER = "_order"
+"""The column that orders all row images of a table, across servers."""
+
+LAST_ROW = (1 << 63) - 1
+"""The row of images of a base, which come after all changes that are in the base."""
+
 
 class Part(NamedTuple):
-    """Units whose rows have the same columns; a single unit if not all rows of its file count."""
+    """Units whose rows have the same columns; a single unit if not all rows of its file count.
+
+    ``base`` is the place of the base that they are of, None for rows of logs.
+    """
 
     units: tuple[Unit, ...]
     is_whole: bool
     columns: tuple[tuple[str, pa.DataType, Hashable], ...]
+    base: Position | None = None
 
     @property
     def version(self) -> Version:
         """The schema record of its files."""
         return self.units[0].version
+
+    @property
+    def chain_rank(self) -> int:
+        """The place of its chain of logs in the order of application."""
+        return self.units[0].at.rank if self.base is None else self.base.rank
 
     @property
     def system_columns(self) -> list[str]:
@@ -70,7 +86,7 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
             life.name is None and life.units and life.units[-1].file.table == table
         ):
             continue
-        for unit in [replace(unit, excluded=()) for unit in life.units if not unit.file.gone]:
+        for unit in [unit for unit in life.units if not unit.file.gone]:
             known = {column.id: column for column in life.epochs[unit.epoch].columns}
             columns = []
             for number, column in zip(unit.ids, unit.version.columns, strict=True):
@@ -78,12 +94,15 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
                 identity = number if life is living and number >= 0 else ids.get(name, name)
                 columns.append((column.name, arrow_type(column.arrow_type), identity))
             file = unit.file
-            whole = (unit.first, unit.last) == (file.first, file.last) and not file.spans and not file.dropped
+            whole = (unit.first, unit.last) == (file.first, file.last)
+            whole = whole and not (file.spans or file.dropped or unit.excluded)
             where = "" if whole else (unit.first, unit.last, file.identity)
-            grouped.setdefault((file.chain, where, unit.version, tuple(columns)), []).append(unit)
+            base = life.base.at if life.base is not None and unit.at.rank < 0 else None
+            key = (file.chain, where, base, unit.version, tuple(columns))
+            grouped.setdefault(key, []).append(unit)
     return [
-        Part(tuple(units), where == "", columns)  # type: ignore[arg-type]
-        for (_, where, _, columns), units in grouped.items()
+        Part(tuple(units), where == "", columns, base)  # type: ignore[arg-type]
+        for (_, where, base, _, columns), units in grouped.items()
     ]
 
 
@@ -108,7 +127,7 @@ def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list
                 listed.append(column)
             column.names[number] = (name, kind)
     columns = [column for listed in by_identity.values() for column in listed]
-    taken = {name.lower() for name in SYSTEM_COLUMNS} | {"_chain", "_schema_version"}
+    taken = {name.lower() for name in SYSTEM_COLUMNS} | {"_chain", "_schema_version", ORDER}
     for column in columns:
         while column.name.lower() in taken:
             column.name += "_"
@@ -155,6 +174,11 @@ class DuckDb:
         return '"' + name.replace('"', '""') + '"'
 
     @staticmethod
+    def struct(fields: Iterable[tuple[str, str]]) -> str:
+        """Return a struct of named expressions."""
+        return "{" + ", ".join(f"'{name}': {value}" for name, value in fields) + "}"
+
+    @staticmethod
     def folded(name: TableName) -> str:
         """Return the name in the form that must be unique."""
         return str(name).lower()
@@ -186,6 +210,11 @@ class Spark:
     def name(name: str) -> str:
         """Quote an identifier."""
         return identifier(name)
+
+    @staticmethod
+    def struct(fields: Iterable[tuple[str, str]]) -> str:
+        """Return a struct of named expressions."""
+        return "named_struct(" + ", ".join(f"'{name}', {value}" for name, value in fields) + ")"
 
     @staticmethod
     def folded(name: TableName) -> str:
@@ -280,6 +309,7 @@ def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dia
         named += [
             f"{_text(part.units[0].file.chain)} AS _chain",
             f"{_text(part.version.name)} AS _schema_version",
+            f"{_order(part, dialect)} AS {ORDER}",
         ]
         named += [_column(column, number, dialect) for column in columns]
         paths = [unit.file.path for unit in part.units]
@@ -290,13 +320,22 @@ def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dia
     return "\nUNION ALL\n".join(selects)
 
 
+def _order(part: Part, dialect: Dialect) -> str:
+    """Return the SQL of a struct that orders images: chain, commit version, row, before images first."""
+    version, row = "_commit_version", "_row"
+    if part.base is not None:
+        version, row = f"CAST({part.base.scn} AS BIGINT)", f"CAST({LAST_ROW} AS BIGINT)"
+    values = [str(part.chain_rank), version, row, "_change_type = 'update_postimage'"]
+    return dialect.struct(zip(("chain", "commit_version", "row", "after"), values, strict=True))
+
+
 def _counting(unit: Unit) -> str:
     """Return the SQL condition for the rows of a unit."""
     spans = [
         f"_commit_version BETWEEN {max(unit.first, first)} AND {min(unit.last, last)}"
         for first, last in unit.file.spans or [(unit.first, unit.last)]
     ]
-    dropped = ", ".join(map(str, unit.file.dropped))
+    dropped = ", ".join(map(str, (*unit.file.dropped, *unit.excluded)))
     return " OR ".join(spans) + (f") AND _commit_version NOT IN ({dropped}" if dropped else "")
 
 

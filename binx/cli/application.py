@@ -43,6 +43,7 @@ ENTRIES = (
     Entry("base", "Export", "take a backup's tables into a data set"),
     Entry("pull", "Archive", "copy a server's logs as it writes them"),
     Entry("archive", "Archive", "archive closed logs, check and restore them"),
+    Entry("serve", "Archive", "offer logs to replicas"),
     Entry("load", "Load", "build tables from the Parquet with Spark"),
     Entry("state", "Load", "write a table as it was at a moment"),
     Entry("erase", "Load", "erase rows of a key from loaded tables"),

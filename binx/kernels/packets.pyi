@@ -1,4 +1,4 @@
-"""Unwrap events from the packets in which a server sends its binary log."""
+"""Events into the packets in which a server sends its binary log, and out of them."""
 
 from enum import IntEnum
 
@@ -53,3 +53,22 @@ class PacketStream:
         Raises:
             DamagedError: the packet is out of sequence, or too large.
         """
+
+def wrap_events(
+    events: Buffer, out: Buffer, sequence: int, verify: bool, origin: int
+) -> tuple[int, int, int]:
+    """Wrap events into packets, as long as they are whole, fit, and take one packet each.
+
+    Args:
+        events: bytes of a log, from an event on.
+        out: receives the packets.
+        sequence: number of the first packet.
+        verify: whether the events end in a CRC32, which is verified.
+        origin: offset of ``events`` in the log, for errors.
+
+    Returns:
+        Bytes consumed, bytes written, and the number of the next packet.
+
+    Raises:
+        DamagedError: a size is none that an event has, or a CRC32 does not match.
+    """

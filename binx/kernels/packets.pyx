@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Unwrap events from the packets in which a server sends its binary log.
+"""Events into the packets in which a server sends its binary log, and out of them.
 
 A packet is a length (3 bytes), a sequence number (1 byte) and a payload of that length: a status (0 for an event),
 with semi-synchronous replication 0xef and whether an acknowledgement is requested, and an event. An event that
@@ -13,6 +13,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
+from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport little
 from binx.kernels.walk.events cimport *
 
@@ -141,3 +142,68 @@ cdef class PacketStream:
             if not self.continues and self.wants_acknowledgement:
                 self.asked_at = self.made
                 self.may_restart = True
+
+
+cdef int bad_event(const char *expected, int64_t offset, int64_t wanted, int64_t found) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(f"expected {expected.decode()} {wanted:#x}, found {found:#x}", offset=offset)
+
+
+def wrap_events(
+    const uint8_t[::1] events not None,
+    uint8_t[::1] out not None,
+    uint8_t sequence,
+    bint verify,
+    int64_t origin,
+):
+    cdef int64_t offset = 0
+    cdef int64_t written = 0
+    if events.shape[0] > 0 and out.shape[0] > 0:
+        with nogil:
+            take_whole(
+                &events[0], events.shape[0], &out[0], out.shape[0], &sequence, verify, origin, &offset, &written
+            )
+    return offset, written, sequence
+
+
+cdef int take_whole(
+    const uint8_t *data,
+    int64_t size,
+    uint8_t *out,
+    int64_t room,
+    uint8_t *sequence,
+    bint verify,
+    int64_t origin,
+    int64_t *consumed,
+    int64_t *written,
+) except -1 nogil:
+    """Wrap the events that are whole and fit: each into one packet."""
+    cdef Header header
+    cdef int64_t length
+    cdef uint8_t *packet
+    cdef uint32_t stored
+    cdef uint32_t actual
+    while size - consumed[0] >= HEADER_SIZE:
+        header = header_of(data + consumed[0])
+        if header.size < HEADER_SIZE + (CHECKSUM_SIZE if verify else 0):
+            bad_event(b"an event's size of at least", origin + consumed[0], HEADER_SIZE, header.size)
+        length = <int64_t> header.size + 1
+        if length >= PACKET_MAXIMUM or size - consumed[0] < header.size or room - written[0] < PACKET_HEADER + length:
+            return 0
+        if verify:
+            stored = <uint32_t> little(data + consumed[0] + header.size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+            actual = crc32(0, data + consumed[0], <int64_t> header.size - CHECKSUM_SIZE)
+            if stored != actual:
+                bad_event(b"the CRC32 that the event carries,", origin + consumed[0], stored, actual)
+        packet = out + written[0]
+        packet[0] = length & 0xFF
+        packet[1] = (length >> 8) & 0xFF
+        packet[2] = (length >> 16) & 0xFF
+        packet[3] = sequence[0]
+        packet[4] = 0
+        memcpy(packet + PACKET_HEADER + 1, data + consumed[0], header.size)
+        sequence[0] += 1
+        written[0] += PACKET_HEADER + length
+        consumed[0] += header.size
+    return 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,24 +17,16 @@ from uuid import NAMESPACE_OID, uuid5
 
 from binx.errors import AbsentError, BinxError, ConnectionLostError, ServerError, UnsupportedError, UsageError
 from binx.event.format import MAGIC_SIZE, Flavour, split_version
-from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.pull.login import Login, Tls, TlsMode
+from binx.pull.requests import ANNOTATED_ROWS, COM_REGISTER_REPLICA, DumpRequest, Registration
 from binx.source.names import number_of
 from binx.version import install_command
 
 if TYPE_CHECKING:
     from binx.pull.guarded import GuardedConnection
 
-_COM_BINLOG_DUMP = 0x12
-_COM_REGISTER_SLAVE = 0x15
-_COM_BINLOG_DUMP_GTID = 0x1E
-
-_ANNOTATED_ROWS = 2
-"""Dump flag with which a MariaDB sends ANNOTATE_ROWS; without it files would have holes."""
-_THROUGH_GTIDS = 4
-"""Dump flag for a start after a GTID set."""
 _ALL_OF_MARIADB = 4
 """``MARIA_SLAVE_CAPABILITY_GTID``: events are sent unchanged, not replaced for older replicas."""
 
@@ -184,17 +175,14 @@ class Server:
             # A server ends a dump that an earlier connection of the same replica still runs.
             name = str(uuid5(NAMESPACE_OID, f"binx pull {server_id}"))
             self._execute("SET @replica_uuid = %s, @slave_uuid = %s", (name, name))
-        nameless = b"\0"
-        body = struct.pack("<I", server_id) + b"\4binx" + nameless + nameless + struct.pack("<HII", 0, 0, 0)
-        self._command(_COM_REGISTER_SLAVE, body)
+        self._command(COM_REGISTER_REPLICA, Registration(server_id, "binx").encode())
         with self._errors():
             self._connection._read_packet()
 
     def dump(self, log: str, position: int, server_id: int) -> None:
         """Request a dump from an event on, without end; a rejection arrives as its first packet."""
-        flags = _ANNOTATED_ROWS if self.is_mariadb else 0
-        body = struct.pack("<IHI", position, flags, server_id) + log.encode("utf-8", "surrogateescape")
-        self._command(_COM_BINLOG_DUMP, body)
+        flags = ANNOTATED_ROWS if self.is_mariadb else 0
+        self._command(*DumpRequest(server_id, log, position, flags).encode())
 
     def dump_after(self, gtids: GtidSet, server_id: int) -> None:
         """Request a dump from the log with the first transaction that a set lacks; others may be left out."""
@@ -202,9 +190,7 @@ class Server:
             self._execute("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
             self.dump("", MAGIC_SIZE, server_id)
             return
-        encoded = encode_previous_gtids(gtids)
-        body = struct.pack("<HIIQI", _THROUGH_GTIDS, server_id, 0, MAGIC_SIZE, len(encoded))
-        self._command(_COM_BINLOG_DUMP_GTID, body + encoded)
+        self._command(*DumpRequest(server_id, gtids=gtids).encode())
 
     def require_semi_sync(self) -> None:
         """Raise UnsupportedError if semi-synchronous replication is not enabled on the server."""

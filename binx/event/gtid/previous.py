@@ -44,6 +44,15 @@ def parse_previous_gtids(
     return PreviousGtids(GtidSet(_encoded_intervals(reader)))
 
 
+def decode_gtids(data: bytes) -> GtidSet:
+    """Read a set in the encoding of PREVIOUS_GTIDS, in which replicas send theirs too.
+
+    Raises:
+        DamagedError, UnsupportedError: as for :func:`parse_previous_gtids`.
+    """
+    return GtidSet(_encoded_intervals(Reader(data)))
+
+
 def _encoded_intervals(reader: Reader) -> Iterator[tuple[UuidSource, int, int]]:
     first = reader.u64()
     encoding = first >> 56

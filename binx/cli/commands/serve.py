@@ -1,0 +1,165 @@
+"""``binx serve``: offer logs to replicas."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import tzinfo
+from ipaddress import ip_address
+from pathlib import Path
+from types import FrameType
+
+from binx.cli.command import PATH, Example, command, flag, option, parsed
+from binx.cli.options import ZONE, Logs, log_options
+from binx.cli.selecting import gtid_set, resolved
+from binx.cli.terminal import say_note
+from binx.errors import ExitCode, SourceError, UsageError
+from binx.log.selection.moments import Position, parse_position, parse_zoned_time
+from binx.recovery.plan import Target, TargetKind
+from binx.serve.login import Account, Entrance, server_tls
+from binx.serve.offer import offer_of
+from binx.serve.service import Address, Service
+
+EXAMPLES = (
+    Example(
+        "an archive for replicas on this machine, up to a mistake",
+        "binx serve --until '2026-11-21 09:30' archive",
+    ),
+    Example(
+        "then, in the restored server",
+        "mysql -e \"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=3307,"
+        " SOURCE_SSL=0, SOURCE_USER='any', SOURCE_AUTO_POSITION=1; START REPLICA\"",
+    ),
+    Example(
+        "for replicas elsewhere",
+        "binx serve --listen 0.0.0.0:3307 --user repl --password-file secret --tls-cert cert.pem"
+        " --tls-key key.pem s3://backup/db1/",
+    ),
+)
+
+WHO = "Who may connect"
+_ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")
+
+
+def _address(text: str) -> Address:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match[3]) > 65535:
+        raise UsageError(f"expected an address such as 127.0.0.1:3307, found {text!r}")
+    return Address(match[1] or match[2], int(match[3]))
+
+
+@command("serve", examples=EXAMPLES)
+@option(
+    "--listen HOST:PORT",
+    "address",
+    type=parsed(_address),
+    default="127.0.0.1:3307",
+    help="Where to listen; any but a loopback address needs --user and TLS. Port 0 takes a free one.",
+)
+@option(
+    "--until GTID|TIME|FILE:POS",
+    help="End after this transaction, before this time, or at this position.  [default: the logs' end]",
+)
+@flag("--once", "End when a replica has received everything.")
+@option("--user NAME", section=WHO, help="The account that may connect.  [default: any, without a password]")
+@option("--password-file FILE", type=PATH, section=WHO, help="Its password: the file's first line.")
+@option("--tls-cert FILE", type=PATH, section=WHO, help="Certificate, with those that lead to its CA.")
+@option("--tls-key FILE", type=PATH, section=WHO, help="Its private key.")
+@ZONE
+@log_options(index=False, damage=False)
+def serve_command(
+    logs: Logs,
+    address: Address,
+    until: str | None,
+    once: bool,
+    user: str | None,
+    password_file: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    zone: tzinfo,
+) -> ExitCode:
+    """Offer logs or an archive to replicas, which apply them in parallel, resumable, filtered by table."""
+    entrance = _entrance(address, user, password_file, tls_cert, tls_key)
+    target = None if until is None else _until(until, logs.paths, zone)
+    with logs.opened("serve", warns=False) as (chain, _):
+        offer = offer_of(chain, target)
+    say = (lambda _: None) if logs.quiet else say_note
+    service = Service(offer, entrance, address, say, once=once)
+    say(
+        f"listening on {service.address}: {offer.logs[0].name} to {offer.end_name}, of"
+        f" {offer.description.server_version}; GTIDs {offer.gtids or 'none'}"
+    )
+    with _stopped_by_signals(service):
+        service.run()
+    return ExitCode.DONE
+
+
+def _until(text: str, paths: tuple[str, ...], zone: tzinfo) -> Target | Position:
+    """Read the end: a GTID set, a time, or a position, which a text is in this order."""
+    try:
+        return Target(TargetKind.GTIDS, gtids=resolved(gtid_set(text), paths))
+    except UsageError:
+        pass
+    try:
+        return Target(TargetKind.TIME, time=parse_zoned_time(text, zone))
+    except UsageError:
+        pass
+    try:
+        return parse_position(text)
+    except UsageError as error:
+        raise UsageError(
+            f"expected a GTID, a time or a position such as mysql-bin.000042:4711, found {text!r}"
+        ) from error
+
+
+def _entrance(
+    address: Address, user: str | None, password_file: str | None, tls_cert: str | None, tls_key: str | None
+) -> Entrance:
+    if (user is None) != (password_file is None):
+        raise UsageError("expected --user and --password-file together")
+    if tls_key is not None and tls_cert is None:
+        raise UsageError("--tls-key requires --tls-cert")
+    is_public = not _is_loopback(address.host)
+    if is_public and (user is None or tls_cert is None):
+        raise UsageError(
+            f"{address.host} is no loopback address: whoever reaches it could read every row, so it needs"
+            " --user, --password-file, --tls-cert and --tls-key"
+        )
+    account = None if user is None or password_file is None else Account(user, _password(password_file))
+    context = None if tls_cert is None else server_tls(tls_cert, tls_key)
+    return Entrance(account, context, requires_tls=is_public)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _password(path: str) -> str:
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise SourceError(f"cannot be read: {reason}", path=path) from error
+    if not lines or not lines[0]:
+        raise UsageError("expected a password in the first line, found none").at(path=path)
+    return lines[0]
+
+
+@contextmanager
+def _stopped_by_signals(service: Service) -> Iterator[None]:
+    """End the service on SIGTERM and SIGINT, which is how it is meant to end."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        service.stop.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""A source for replicas, made of logs on disk: ``serve``."""

@@ -1,0 +1,124 @@
+"""``binx serve`` as a process, and replicas that take logs from it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Self
+
+from testdata.expected import tables_of
+from testdata.servers import MySQLServer, Server
+
+SECONDS = 120
+_LISTENING = re.compile(r"listening on (\S+):(\d+):")
+
+
+class Serving:
+    """A service on a port that was free, until it is ended."""
+
+    def __init__(self, *words: str | Path) -> None:
+        self._words = [sys.executable, "-m", "binx", "serve", "--listen", "127.0.0.1:0", *map(str, words)]
+        self._lines: list[str] = []
+        self.port = 0
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it listens."""
+        self._process = subprocess.Popen(self._words, stderr=subprocess.PIPE, text=True)
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._lines.append(line)
+            if match := _LISTENING.search(line):
+                self.port = int(match[2])
+                break
+        assert self.port, self.said
+        Thread(target=self._read, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+
+    @property
+    def said(self) -> str:
+        """What it said so far."""
+        return "".join(self._lines)
+
+    def ended(self) -> int:
+        """Wait until it has ended; its exit code."""
+        return self._process.wait(SECONDS)
+
+    def kill(self) -> None:
+        """End it as a power failure does."""
+        self._process.kill()
+        self._process.wait()
+
+    def _read(self) -> None:
+        assert self._process.stderr is not None
+        self._lines += self._process.stderr
+
+
+def follow(replica: Server, port: int, place: str, user: str = "repl", more: str = "") -> None:
+    """Have a replica follow a service: from GTIDs or a position, as its statement has it."""
+    new, side = ("REPLICATION SOURCE", "SOURCE") if isinstance(replica, MySQLServer) else ("MASTER", "MASTER")
+    address = f"{side}_HOST='127.0.0.1', {side}_PORT={port}, {side}_USER='{user}'"
+    pace = f"{side}_HEARTBEAT_PERIOD=1, {side}_CONNECT_RETRY=1"
+    start = "START REPLICA" if isinstance(replica, MySQLServer) else "START SLAVE"
+    replica.sql(f"CHANGE {new} TO {address}, {pace}, {place}{more or f', {side}_SSL=0'}; {start}")
+
+
+def status(replica: Server) -> dict[str, str | None]:
+    """What a replica says of its replication, with MySQL's names."""
+    mysql = isinstance(replica, MySQLServer)
+    command = [
+        *replica.client_command(),
+        "--vertical",
+        "-e",
+        f"SHOW {'REPLICA' if mysql else 'SLAVE'} STATUS",
+    ]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    pairs = (line.partition(": ") for line in lines if ": " in line)
+    return {
+        name.strip().replace("Slave", "Replica").replace("Master", "Source"): value.strip()
+        for name, _, value in pairs
+    }
+
+
+def wait_for_end(replica: Server, end: str) -> None:
+    """Wait until a replica has applied all up to a position of the source."""
+    name, _, offset = end.rpartition(":")
+    deadline = time.monotonic() + SECONDS
+    while True:
+        found = status(replica)
+        for thread in ("IO", "SQL"):
+            assert not found[f"Last_{thread}_Error"], found[f"Last_{thread}_Error"]
+        if (found["Relay_Source_Log_File"], found["Exec_Source_Log_Pos"]) == (name, offset):
+            return
+        assert time.monotonic() < deadline, found
+        replica.sql("DO SLEEP(0.1)")
+
+
+def wait_for_error(replica: Server, thread: str = "IO") -> str:
+    """Wait until one of a replica's threads has failed; its error."""
+    deadline = time.monotonic() + SECONDS
+    while not (error := status(replica)[f"Last_{thread}_Error"]):
+        assert time.monotonic() < deadline
+        replica.sql("DO SLEEP(0.1)")
+    return error
+
+
+def checksums(server: Server, leaves_out: Sequence[str] = ()) -> dict[str, str | None]:
+    """The checksum of each table of users."""
+    return {
+        f"{db}.{table}": server.query(f"CHECKSUM TABLE `{db}`.`{table}`")[0][1]
+        for db, table in tables_of(server)
+        if db not in leaves_out
+    }

@@ -1,0 +1,112 @@
+"""What clients of the protocol that binx did not write see of ``binx serve``."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pymysql
+import pytest
+
+from binx.errors import AbsentError, UsageError
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.moments import Position
+from binx.recovery.plan import Target
+from binx.serve.login import Account, Entrance
+from binx.serve.offer import offer_of
+from binx.serve.service import Address, Service
+from tests.cli.process import binx
+from tests.conftest import TESTDATA
+
+IN_USE_AT = 4 + 17
+SHOPS = [TESTDATA / "mysql-9.7" / "shop", TESTDATA / "mariadb-10.11" / "shop"]
+
+
+@contextmanager
+def serving(
+    folder: Path, entrance: Entrance | None = None, until: Target | Position | None = None
+) -> Iterator[int]:
+    """A service of a folder's logs; its port."""
+    with open_chain([str(folder)]) as chain:
+        offer = offer_of(chain, until)
+    service = Service(offer, entrance or Entrance(), Address("127.0.0.1", 0), lambda _: None, once=False)
+    thread = Thread(target=service.run)
+    thread.start()
+    try:
+        yield service.address.port
+    finally:
+        service.stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.parent.name)
+def test_logs_that_are_pulled_from_a_service_are_those_that_it_offers(shop: Path, tmp_path: Path) -> None:
+    with serving(shop) as port:
+        pulled = binx("pull", f"mysql://any@127.0.0.1:{port}", "--tls", "disable", "--to", tmp_path)
+        assert pulled.code == 0, pulled.err
+    logs = sorted(shop.glob("mysql-bin.0*"))
+    assert logs
+    for log in logs:
+        # The newest log is in use for whom it is not closed.
+        same = [bytearray(path.read_bytes()) for path in (log, tmp_path / log.name)]
+        for data in same if log == logs[-1] else ():
+            data[IN_USE_AT] = 0
+        assert same[0] == same[1], log.name
+
+
+@pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.parent.name)
+def test_a_password_is_asked_for(shop: Path) -> None:
+    with serving(shop, Entrance(Account("repl", "secret"))) as port:
+        for user, password in [("repl", "wrong"), ("other", "secret"), ("repl", "")]:
+            with pytest.raises(pymysql.OperationalError, match="Access denied"):
+                pymysql.connect(host="127.0.0.1", port=port, user=user, password=password, ssl_disabled=True)
+        one = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="secret", ssl_disabled=True)
+        with one, one.cursor() as cursor:
+            cursor.execute("SELECT @@version, @@global.server_id AS id")
+            assert len(cursor.fetchall()) == 1
+
+
+def test_what_is_no_statement_of_replicas_is_refused() -> None:
+    with serving(SHOPS[0]) as port:
+        one = pymysql.connect(host="127.0.0.1", port=port, user="any", ssl_disabled=True)
+        with one, one.cursor() as cursor:
+            for statement in ("DROP TABLE t", "SELECT * FROM t", "SHOW TABLES", "SELECT @@unknown"):
+                with pytest.raises(pymysql.MySQLError):
+                    cursor.execute(statement)
+
+
+def test_a_connection_without_tls_is_refused_where_it_is_required() -> None:
+    entrance = Entrance(Account("repl", "secret"), ssl.create_default_context(), requires_tls=True)
+    with serving(SHOPS[0], entrance) as port, pytest.raises(pymysql.OperationalError, match="insecure"):
+        pymysql.connect(host="127.0.0.1", port=port, user="repl", password="secret", ssl_disabled=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--listen", "0.0.0.0:0"], "--password-file"),
+        (["--user", "repl"], "--password-file"),
+        (["--listen", "nowhere"], "expected an address"),
+        (["--until", "nonsense"], "expected a GTID, a time or a position"),
+        (["--until", "mysql-bin.000001:200"], "inside a transaction"),
+    ],
+)
+def test_a_service_that_cannot_be_as_asked_does_not_start(words: list[str], expected: str) -> None:
+    refused = binx("serve", *words, SHOPS[0])
+    assert refused.code == 2
+    assert expected in refused.err
+
+
+def test_logs_with_a_gap_are_not_offered(tmp_path: Path) -> None:
+    for log in (SHOPS[0] / "mysql-bin.000002", SHOPS[0] / "mysql-bin.000004"):
+        (tmp_path / log.name).write_bytes(log.read_bytes())
+    with open_chain([str(tmp_path)]) as chain, pytest.raises(AbsentError, match="missing log"):
+        offer_of(chain)
+
+
+def test_logs_of_two_servers_are_not_offered() -> None:
+    with open_chain([str(shop) for shop in SHOPS]) as chain, pytest.raises(UsageError, match="one server"):
+        offer_of(chain)

@@ -13,10 +13,10 @@ from types import FrameType
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import ZONE, Logs, log_options
-from binx.cli.selecting import gtid_set, resolved
 from binx.cli.terminal import say_note
 from binx.errors import ExitCode, SourceError, UsageError
 from binx.log.selection.moments import Position, parse_position, parse_zoned_time
+from binx.log.selection.options import parse_gtids, resolved
 from binx.recovery.plan import Target, TargetKind
 from binx.serve.login import Account, Entrance, server_tls
 from binx.serve.offer import offer_of
@@ -99,7 +99,7 @@ def serve_command(
 def _until(text: str, paths: tuple[str, ...], zone: tzinfo) -> Target | Position:
     """Read the end: a GTID set, a time, or a position, which a text is in this order."""
     try:
-        return Target(TargetKind.GTIDS, gtids=resolved(gtid_set(text), paths))
+        return Target(TargetKind.GTIDS, gtids=resolved(parse_gtids(text), paths))
     except UsageError:
         pass
     try:

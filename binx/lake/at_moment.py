@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.lake.arrivals.arrivals import Arrivals, Search, find_arrivals
 from binx.lake.arrow.images import stored_rows
+from binx.lake.arrow.matching import matching_rows
 from binx.lake.arrow.types import can_misfit, constant, output_names
 from binx.lake.dataset.chains import Position
 from binx.lake.dataset.manifests import Manifest
@@ -25,6 +25,7 @@ from binx.lake.tables.lacking import lacking_of, unlogged
 from binx.lake.tables.lives import Column, Life
 from binx.lake.tasks.merge import Merge, Piece
 from binx.sql.create_table import Definition
+from binx.where.condition import Condition
 
 
 class TableAt(NamedTuple):
@@ -49,20 +50,32 @@ class TableAt(NamedTuple):
     key: tuple[str, ...]
     columns: Mapping[str, Column]
 
-    def row(self, values: Sequence[str]) -> TableAt:
-        """Return the same table with only the row of one key."""
+    def with_keys(self, keys: Iterable[Sequence[str]]) -> TableAt:
+        """Return the same table with only the rows of some keys, given as texts.
+
+        Raises:
+            UsageError: a key lacks a value, or has one that its column cannot have.
+        """
+        kinds = [self.rows.schema.field(name).type for name in self.key]
+        wanted = {self._key_of(values, kinds) for values in keys}
+        own = zip(*(self.rows.column(name).to_pylist() for name in self.key), strict=True)
+        return self._replace(rows=self.rows.filter(pa.array([key in wanted for key in own], pa.bool_())))
+
+    def _key_of(self, values: Sequence[str], kinds: Sequence[pa.DataType]) -> tuple[Any, ...]:
         if len(values) != len(self.key):
             raise UsageError(f"expected a value for each of {', '.join(self.key)}, found {len(values)}")
-        rows = self.rows
-        for name, text in zip(self.key, values, strict=True):
-            value = constant(text, rows.schema.field(name).type)
+        key = []
+        for name, kind, text in zip(self.key, kinds, values, strict=True):
+            value = constant(text, kind)
             if value is None:
                 raise UsageError(f"expected a value of the key's column {name}, found {text!r}")
-            rows = rows.filter(pc.equal(rows[name], value))
-        return self._replace(rows=rows)
+            key.append(value.as_py())
+        return tuple(key)
 
 
-def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) -> TableAt:
+def table_at(
+    lake: str, table: str, at: str | None, keys: Sequence[str] = (), where: Condition | None = None
+) -> TableAt:
     """Return the rows of a table at a moment.
 
     Args:
@@ -70,6 +83,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
         table: ``db.table``, by its name at that moment.
         at: a time, a GTID or FILE:POS, as in :func:`~binx.lake.dataset.moments.moment_of`.
         keys: the key columns, for a table without a primary key.
+        where: the condition that rows match, by the names and values of that moment; None for all.
 
     Raises:
         AbsentError: there is no such table, transaction or log.
@@ -104,6 +118,8 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
             path=lake,
         ) from error
     epoch = epochs[-1]
+    if where is not None:
+        rows = rows.filter(pa.array(matching_rows(rows, epoch, where, table, lake)))
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
     missing = _missing(life, lives, arrivals, state) + lacking_of(life, state.chains, ranks)

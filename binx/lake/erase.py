@@ -20,7 +20,7 @@ from binx.lake.arrivals.repeats import EVENTS, events_of
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import counts, pairs_of
 from binx.lake.arrow.keys import key_of, to_text
-from binx.lake.arrow.types import sql_type
+from binx.lake.arrow.matching import Numbers, matching_rows
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.place import Place
 from binx.lake.plan import lives_of
@@ -29,21 +29,11 @@ from binx.lake.published.views import write_views
 from binx.lake.state.output import Output
 from binx.lake.state.state import LifeState, RangeFile
 from binx.lake.table_name import TableName, listed_tables
-from binx.lake.tables.lives import Column, Epoch, Life, Unit
+from binx.lake.tables.lives import Epoch, Life, Unit
 from binx.lake.tasks.sources import state_rows, unit_images
-from binx.rows.columns.schema import folded_name
-from binx.rows.columns.types import Kind, LogicalType
-from binx.source.wording import did_you_mean
-from binx.where.condition import Condition, TableFrame
-from binx.where.operands import Operand, zerofill_digits
+from binx.where.condition import Condition
 
 _Key = tuple[Any, ...]
-_KINDS = {
-    "int8": Kind.INT8, "int16": Kind.INT16, "int32": Kind.INT32, "int64": Kind.INT64, "uint64": Kind.UINT64,
-    "float": Kind.FLOAT32, "double": Kind.FLOAT64, "bool": Kind.BOOL, "date32[day]": Kind.DATE,
-    "timestamp[us]": Kind.DATETIME, "timestamp[us, tz=UTC]": Kind.TIMESTAMP, "duration[us]": Kind.TIME,
-    "string": Kind.TEXT, "binary": Kind.BINARY,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,27 +154,8 @@ class _Erasing:
         rows, _ = state_rows(self._place, [file.path], own.stored, own.stored)
         yield _forward(life, rows, own.epochs - 1)
 
-    def _marks(self, rows: pa.Table, epoch: Epoch) -> Any:
-        operands = {}
-        for column in epoch.columns:
-            name = f"v{column.id}"
-            values = rows.column(name).combine_chunks()
-            known, misfits = f"p{column.id}", f"m{column.id}"
-            if known in rows.column_names:
-                values = pc.if_else(rows.column(known).combine_chunks(), values, pa.scalar(None, values.type))
-            texts = rows.column(misfits).combine_chunks() if misfits in rows.column_names else None
-            operands[folded_name(column.name)] = Operand(
-                values, _logical(column, values.type), texts, zerofill_digits(column.mysql_type)
-            )
-        lacking = self._condition.columns - set(operands)
-        if lacking:
-            absent = min(lacking)
-            raise AbsentError(
-                f"{self._table} has no column {absent}{did_you_mean(absent, operands)}",
-                path=self._place.shown(""),
-            )
-        marks = self._condition.matching(TableFrame(operands, len(rows)))
-        return np.asarray(marks.to_numpy(zero_copy_only=False), bool)
+    def _marks(self, rows: pa.Table, epoch: Epoch) -> Numbers:
+        return matching_rows(rows, epoch, self._condition, self._table, self._place.shown(""))
 
     def _history(self, life: Life, file: ChangesFile, erased: set[_Key]) -> ChangesFile:
         """Return the file without the rows of these keys; the same file if it has none of them."""
@@ -273,14 +244,3 @@ def _tuples(rows: pa.Table, epoch: Epoch) -> list[_Key]:
     keyed = epoch if epoch.key else replace(epoch, key=tuple(column.id for column in epoch.columns))
     keys = key_of(rows, keyed)
     return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
-
-
-def _logical(column: Column, kind: pa.DataType) -> LogicalType:
-    """Return the type of a column, whose texts have the digits of its definition."""
-    if pa.types.is_decimal(kind):
-        return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)
-    defined = sql_type(column)
-    if defined is not None and defined.base == "year":
-        return LogicalType(Kind.YEAR, defined.base)
-    digits = defined.size if defined is not None and pa.types.is_temporal(kind) else 0
-    return LogicalType(_KINDS.get(str(kind), Kind.GEOMETRY), "", fraction=digits)

@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 
 from binx.errors import RefusedError
 from binx.kernels.render.row_changes import Spelling
-from binx.lake.arrow.types import sql_type
+from binx.lake.arrow.types import logical_type
 from binx.lake.at_moment import TableAt
 from binx.lake.options import CSV, PARQUET
-from binx.lake.tables.lives import Column
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.tokens import identifier
 from binx.slices.rendering import STATEMENT_BYTES, Changes, Part, Piece, columns
@@ -29,9 +28,6 @@ _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
 _ROW_START = "row_start"
 _ROWS = 10_000
 """Rows that are written at once."""
-
-_FRACTION = 6
-"""Digits of a second's fraction where the type does not say."""
 
 
 def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = True) -> None:
@@ -142,7 +138,10 @@ def _is_lenient(table: TableAt) -> bool:
     rows = table.rows
     if rows.column("_unknown").null_count < len(rows):
         return True
-    members = [rows.column(name) for name, column in table.columns.items() if _kind(column) is Kind.ENUM]
+    kinds = {
+        name: logical_type(table.columns[name], rows.schema.field(name).type).kind for name in table.columns
+    }
+    members = [rows.column(name) for name, kind in kinds.items() if kind is Kind.ENUM]
     return any(
         pc.any(pc.equal(values, 0 if pa.types.is_integer(values.type) else "")).as_py() for values in members
     )
@@ -158,7 +157,7 @@ def _rows(
     statement: tuple[bytes, bytes, bytes] | None,
 ) -> Iterator[bytes]:
     """Write rows with texts around and between their values; with ``statement``, several rows in each."""
-    logical = {name: _logical(table.columns[name], table.rows.schema.field(name).type) for name in names}
+    logical = {name: logical_type(table.columns[name], table.rows.schema.field(name).type) for name in names}
     for batch in table.rows.to_batches(max_chunksize=_ROWS):
         misfits = _misfits(batch)
         parts: list[bytes | Part] = []
@@ -179,41 +178,3 @@ def _misfits(batch: pa.RecordBatch) -> dict[str, list[tuple[int, str]]]:
             for name, text in texts or ():
                 misfits.setdefault(name, []).append((row, text))
     return misfits
-
-
-_KINDS = (
-    (pa.types.is_boolean, Kind.BOOL),
-    (pa.types.is_integer, Kind.INT64),
-    (pa.types.is_floating, Kind.FLOAT64),
-    (pa.types.is_decimal, Kind.DECIMAL),
-    (pa.types.is_date, Kind.DATE),
-    (pa.types.is_timestamp, Kind.DATETIME),
-    (pa.types.is_duration, Kind.TIME),
-    (pa.types.is_binary, Kind.BINARY),
-    (pa.types.is_struct, Kind.GEOMETRY),
-    (pa.types.is_list, Kind.VECTOR),
-)
-"""Kinds by the Arrow types of values in tables; text has several."""
-
-
-def _kind(column: Column) -> Kind:
-    """Return the kind of a column of text or numbers."""
-    base = column.mysql_type.lower()
-    if column.arrow_type == "extension<arrow.json>":
-        return Kind.JSON
-    return Kind.ENUM if base.startswith("enum") else Kind.SET if base.startswith("set") else Kind.TEXT
-
-
-def _logical(column: Column, kind: pa.DataType) -> LogicalType:
-    """Return the logical type of a column's values, as far as their text depends on it."""
-    own = _kind(column)
-    if own is Kind.TEXT:
-        own = next((found for is_of, found in _KINDS if is_of(kind)), own)
-    parsed = sql_type(column)
-    return LogicalType(
-        own,
-        column.mysql_type,
-        fraction=_FRACTION if parsed is None else parsed.size,
-        charset=column.charset or None,
-        members=None if pa.types.is_integer(kind) else (),
-    )

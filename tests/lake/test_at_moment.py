@@ -185,12 +185,12 @@ def test_a_row_is_found_by_its_key(tmp_path: Path) -> None:
     server.transaction(*(("insert", ORDERS, {"id": one, "name": f"n{one}"}) for one in range(5)))
     server.export_all(tmp_path / "lake")
     found = table_at(str(tmp_path / "lake"), "shop.orders", None)
-    assert found.row(["3"]).rows["name"].to_pylist() == ["n3"]
-    assert not found.row(["9"]).rows.num_rows
+    assert found.with_keys([["3"]]).rows["name"].to_pylist() == ["n3"]
+    assert not found.with_keys([["9"]]).rows.num_rows
     with pytest.raises(UsageError, match="key's column id"):
-        found.row(["three"])
+        found.with_keys([["three"]])
     with pytest.raises(UsageError, match="a value for each of id"):
-        found.row(["1", "2"])
+        found.with_keys([["1", "2"]])
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import PATH, Example, command, flag, option
-from binx.cli.options import QUIET, as_json_option
-from binx.cli.terminal import say_note, say_warning, text_output
-from binx.errors import AbsentError, ExitCode, UsageError
+from binx.cli.command import PATH, Example, command, flag, option, parsed
+from binx.cli.options import Logs, as_json_option, log_options
+from binx.cli.selecting import parse_condition
+from binx.cli.terminal import say_warning, text_output
+from binx.errors import AbsentError, BinxError, ExitCode, SourceError, UsageError
 from binx.lake.options import FILE_FORMATS, PARQUET, SQL
 from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.storage.output import STANDARD_OUTPUT, open_output
+
+if TYPE_CHECKING:
+    from binx.where.condition import Condition
 
 EXAMPLES = (
     Example(
@@ -28,6 +36,11 @@ EXAMPLES = (
         "one row, as CSV on the screen",
         "binx state lake --table shop.customers --pk 17 --format csv",
     ),
+    Example(
+        "an order as it was before a transaction, from last night's dump and the logs since",
+        "binx state mysql-bin.0* --base shop.sql --table shop.orders --at mysql-bin.000003:4711"
+        " --where 'id = 7' --format sql --no-create",
+    ),
 )
 
 
@@ -39,6 +52,22 @@ EXAMPLES = (
     "  [default: the end of the logs]",
 )
 @option("--pk VALUE,...", help="Only the row of this primary key.")
+@option(
+    "--keys FILE", "keys_file", type=PATH, help="Only the rows of these primary keys: CSV, one key per line."
+)
+@option(
+    "--where",
+    metavar="CONDITION",
+    type=parsed(parse_condition),
+    help='Only rows that match: "order_id = 7".',
+)
+@option(
+    "--base FILE",
+    "bases",
+    type=PATH,
+    multiple=True,
+    help="With logs: a backup that has the rows before them, as for binx base. May be repeated.",
+)
 @option("--key COLUMN,...", help="Key columns of a table that has no primary key.")
 @option(
     "--format",
@@ -56,21 +85,26 @@ EXAMPLES = (
     help="Output; - is standard output.",
 )
 @as_json_option("Print what was found as one JSON object; needs --output.")
-@QUIET
-@click.argument("folder", metavar="DIR", type=PATH)
+@log_options(schema=True)
 def state_command(
-    folder: str,
+    logs: Logs,
     table: str,
     at: str | None,
     pk: str | None,
+    keys_file: str | None,
+    where: Condition | None,
+    bases: tuple[str, ...],
     key: str | None,
     form: str | None,
     no_create: bool,
     output: str,
     as_json: bool,
-    quiet: bool,
 ) -> ExitCode:
-    """Write a table as it was at a moment, from a data set of to-parquet: its rows, or SQL to restore it."""
+    """Write a table as it was at a moment, from logs or a data set: its rows, or SQL to restore it.
+
+    FILE... are binary logs, or the folder of a data set of to-parquet. Logs are read into a temporary data
+    set (TMPDIR) of the table and of those that its foreign keys refer to.
+    """
     # Arrow is loaded when rows are read, not for the help.
     from binx.lake.at_moment import table_at
     from binx.lake.restore import is_versioned, write_table
@@ -89,10 +123,13 @@ def state_command(
             )
     if no_create and form != SQL:
         raise UsageError(f"--no-create is for --format {SQL}")
-    state = table_at(folder, table, at, [name.strip() for name in key.split(",")] if key else ())
-    if pk is not None:
-        state = state.row(pk.split(","))
-        if not state.rows.num_rows:
+    key_columns = [name.strip() for name in key.split(",")] if key else ()
+    with _data_set(logs, table, bases, exact=form == SQL) as folder:
+        state = table_at(folder, table, at, key_columns, where)
+    if pk is not None or keys_file is not None:
+        keys = [pk.split(",")] if pk is not None else []
+        state = state.with_keys([*keys, *_keys_in(keys_file)])
+        if pk is not None and not state.rows.num_rows:
             raise AbsentError(f"as of {state.moment} {table} has no row with the key {pk}")
     if form == SQL and is_versioned(state):
         state.missing.append(
@@ -117,6 +154,61 @@ def state_command(
         }
         with text_output(plain=True) as printed:
             printed.line(json_text(document))
-    elif not quiet:
-        say_note(f"{table} as of {state.moment}: {counted(state.rows.num_rows, 'row')}")
+    else:
+        logs.notes([f"{table} as of {state.moment}: {counted(state.rows.num_rows, 'row')}"])
     return ended
+
+
+def _keys_in(path: str | None) -> list[list[str]]:
+    """Return the keys in a file of CSV.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    if path is None:
+        return []
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            return [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise SourceError(f"cannot be read: {error}", path=path) from error
+
+
+@contextmanager
+def _data_set(logs: Logs, table: str, bases: Sequence[str], *, exact: bool) -> Iterator[str]:
+    """Return the data set that was given, or one made from logs while it is needed.
+
+    Args:
+        exact: whether values are as SQL needs them, with the types of values in JSON documents.
+    """
+    from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+    from binx.lake.dataset.manifests import is_data_set
+    from binx.lake.from_logs import data_set_of_logs
+    from binx.lake.table_name import TableName
+    from binx.rows.columns.types import ArrowOptions
+    from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
+
+    if len(logs.paths) == 1 and is_data_set(logs.paths[0]):
+        if bases or logs.schema is not None:
+            raise UsageError("--base and --schema are for logs; a data set takes a backup by binx base")
+        yield logs.paths[0]
+        return
+    decoder = DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, ArrowOptions(exact_values=exact))
+    options = ParquetOptions("lz4", decoder=decoder, verify=logs.verify, jobs=1, on_damage=logs.on_damage)
+    with (
+        logs.opened("state", watched=False) as (chain, bar),
+        data_set_of_logs(
+            [ends.file for ends in chain],
+            TableName.parse(table),
+            logs.known_tables(chain),
+            options,
+            bases=bases,
+            progress=bar.reach,
+        ) as folder,
+    ):
+        try:
+            yield folder
+        except BinxError as error:
+            # Nobody knows the temporary folder.
+            error.path = None if error.path == folder else error.path
+            raise

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from binx.errors import BinxError
 from binx.lake.dataset.files import FileColumn
 from binx.lake.tables.lives import Column, Epoch
+from binx.rows.columns.types import Kind, LogicalType
 
 _PLAIN = {
     str(kind): kind
@@ -183,6 +184,35 @@ def sql_type(column: Column) -> SqlType | None:
         {"integer": "int", "numeric": "decimal", "dec": "decimal"}.get(base, base),
         match["arguments"] or "",
         match["rest"].lower(),
+    )
+
+
+_KINDS = {
+    "int8": Kind.INT8, "int16": Kind.INT16, "int32": Kind.INT32, "int64": Kind.INT64, "uint64": Kind.UINT64,
+    "float": Kind.FLOAT32, "double": Kind.FLOAT64, "bool": Kind.BOOL, "date32[day]": Kind.DATE,
+    "timestamp[us]": Kind.DATETIME, "timestamp[us, tz=UTC]": Kind.TIMESTAMP, "duration[us]": Kind.TIME,
+    "string": Kind.TEXT, "binary": Kind.BINARY,
+}  # fmt: skip
+_NAMED_KINDS = {"year": Kind.YEAR, "enum": Kind.ENUM, "set": Kind.SET}
+_FRACTION = 6
+"""Digits of a second's fraction where the type does not say."""
+
+
+def logical_type(column: Column, kind: pa.DataType) -> LogicalType:
+    """Return the type of a column whose values have an Arrow type."""
+    if pa.types.is_decimal(kind):
+        return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)
+    defined = sql_type(column)
+    base = "" if defined is None else defined.base
+    own = Kind.VECTOR if pa.types.is_list(kind) else _KINDS.get(str(kind), Kind.GEOMETRY)
+    own = Kind.JSON if column.arrow_type == "extension<arrow.json>" else _NAMED_KINDS.get(base, own)
+    digits = _FRACTION if defined is None else defined.size
+    return LogicalType(
+        own,
+        base,
+        fraction=digits if pa.types.is_temporal(kind) else 0,
+        charset=column.charset or None,
+        members=None if defined is None or pa.types.is_integer(kind) else tuple(defined.members),
     )
 
 

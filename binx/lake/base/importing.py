@@ -48,6 +48,7 @@ def import_bases(
     tables: Sequence[str] = (),
     schema: str | None = None,
     table: tuple[str, str] | None = None,
+    needs_all: bool = True,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Iterator[SourceReport]:
     """Import backups in order.
@@ -59,6 +60,7 @@ def import_bases(
         tables: patterns of ``db.table``; empty for all tables.
         schema: a file with CREATE TABLE statements for Parquet files.
         table: database and name of the table of all Parquet files; None to take it from the files.
+        needs_all: whether each backup must have a table for each pattern.
         progress: called with the number of bytes read from all backups.
 
     Raises:
@@ -94,6 +96,7 @@ def import_bases(
         done = 0
         for backup, head, parts in inputs:
             source = BaseSource(backup, dataset, options, tables, further)
+            source.needs_all = needs_all
             source.server_version = server_of(head)
             gtid_sources = backup.position.gtids.sources
             notes = (head or (text or "")[:_HEAD_BYTES]).lower()

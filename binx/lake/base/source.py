@@ -105,6 +105,7 @@ class BaseSource:
         self.gtids = backup.position.gtids
         self.written = backup.written
         self.server_version = ""
+        self.needs_all = True
         self.filled: set[Name] = set()
         self._dataset = dataset
         self._options = options
@@ -160,7 +161,7 @@ class BaseSource:
         names = {*self._statements, *self._left_out}
         if not names:
             raise AbsentError("has no tables", path=self.backup.path)
-        for pattern, table_filter in self._tables.items():
+        for pattern, table_filter in self._tables.items() if self.needs_all else ():
             if not any(table_filter.takes(*name) for name in names):
                 near = did_you_mean(pattern, [".".join(name) for name in names])
                 raise AbsentError(f"has no table {pattern}{near}", path=self.backup.path)

@@ -9,6 +9,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -139,6 +140,11 @@ class Manifest:
         names = ["commit_version", *columns]
         parts = [self.place.table(path, names) for path in self.others["transactions"]]
         return pa.concat_tables(parts).sort_by("commit_version")
+
+
+def is_data_set(path: str) -> bool:
+    """Whether a path is a folder, or a URI with manifests, and not a binary log."""
+    return Path(path).is_dir() or ("://" in path and bool(Place(path).files(MANIFESTS)))
 
 
 def list_manifests(place: Place) -> list[Listed]:

@@ -23,7 +23,7 @@ from binx.rows.decoder import ChangeDecoder
 from testdata.servers import MySQLServer, Server
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
-from tests.live.logs import empty, logs_of
+from tests.live.logs import empty, log_of, logs_of
 
 MOMENTS = int(os.environ.get("ROUNDS") or 1)
 
@@ -343,3 +343,82 @@ def test_differences_applied_give_what_select_gives(mysql: MySQLServer, seed: in
     found, left = documents_after(log)
     assert left == 0
     assert found == expected
+
+
+PARENTS = """
+CREATE DATABASE small; USE small;
+CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(20));
+CREATE TABLE `lines` (id INT PRIMARY KEY, order_id INT, price DECIMAL(8,2),
+                    FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE CASCADE);
+INSERT INTO orders VALUES (7, 'seven'), (8, 'eight');
+INSERT INTO `lines` VALUES (1, 7, 1.5), (2, 7, 2.5), (3, 8, 3.5);
+"""
+RENAMED = """
+USE small;
+RENAME TABLE `lines` TO items;
+UPDATE items SET price = 9 WHERE id = 3;
+"""
+DELETED = "USE small; DELETE FROM orders WHERE id = 7"
+
+
+def test_rows_before_a_cascade_are_read_from_logs(server: Server, tmp_path: Path) -> None:
+    logs = logs_of(server, PARENTS, RENAMED)
+    rows = "SELECT * FROM small.items WHERE order_id = 7 ORDER BY id"
+    before = server.query(rows)
+    logs += [log_of(server, DELETED)]
+    position = logs[2].stat().st_size
+    assert server.query(rows) == []
+    at = f"{logs[1].name}:{logs[1].stat().st_size}"
+    arguments = ("--table", "small.items", "--at", at, "--format", "sql", "--no-create")
+    made = binx("state", *logs, *arguments, "--where", "order_id = 7", cwd=tmp_path)
+    assert made.code == 0, made.err
+    (tmp_path / "keys.csv").write_text("1\n2\n")
+    keyed = binx("state", *logs, *arguments, "--keys", "keys.csv", cwd=tmp_path)
+    assert keyed.out == made.out
+    server.script(f"INSERT INTO small.orders VALUES (7, 'seven');\n{made.out}")
+    assert server.query(rows) == before
+    after = binx(
+        "state", *logs, "--table", "small.items", "--at", f"{logs[2].name}:{position}", "--format", "csv"
+    )
+    # MySQL 9.6 and later logs what foreign keys delete.
+    is_logged = isinstance(server, MySQLServer)
+    assert after.code == (0 if is_logged else 3)
+    assert ("rows that foreign keys deleted" in after.err) != is_logged
+
+
+def test_rows_before_the_logs_come_from_a_backup(server: Server, tmp_path: Path) -> None:
+    logs_of(server, PARENTS)
+    is_mysql = isinstance(server, MySQLServer)
+    place = ("--source-data=2", "--set-gtid-purged=OFF") if is_mysql else ("--master-data=2",)
+    (tmp_path / "dump.sql").write_bytes(server.dump("--single-transaction", *place, "--databases", "small"))
+    log = log_of(server, RENAMED)
+    rows = "SELECT * FROM small.items ORDER BY id"
+    before = server.query(rows)
+    alone = binx("state", log, "--table", "small.items", "--format", "csv")
+    assert alone.code != 0
+    assert "/" not in alone.err.replace(str(log), "")
+    made = binx("state", log, "--base", tmp_path / "dump.sql", "--table", "small.items", "--format", "sql")
+    assert made.code == 0, made.err
+    server.script(f"DROP TABLE small.items;\n{made.out}")
+    assert server.query(rows) == before
+
+
+TYPED = """
+CREATE DATABASE small; USE small; CREATE TABLE typed (id INT PRIMARY KEY, j JSON);
+INSERT INTO typed VALUES
+  (1, JSON_OBJECT('p', CAST(19.90 AS DECIMAL(10,2)), 'd', CAST('2020-01-01' AS DATE))),
+  (2, JSON_ARRAY(TIME'-11:12:13.5', 1.5e0, 'JSON_ARRAY()', CAST(x'00ff' AS BINARY))), (3, 'null'), (4, NULL);
+"""
+
+
+def test_documents_keep_the_types_of_their_values(mysql: Server) -> None:
+    [log] = logs_of(mysql, TYPED)
+    documents = (
+        "SELECT id, j, JSON_TYPE(j->'$.p'), JSON_TYPE(j->'$.d'), JSON_TYPE(j->'$[0]'), JSON_TYPE(j->'$[2]'),"
+        " JSON_TYPE(j->'$[3]') FROM small.typed ORDER BY id"
+    )
+    before = mysql.query(documents)
+    made = binx("state", log, "--table", "small.typed", "--format", "sql")
+    assert made.code == 0, made.err
+    mysql.script(f"DROP TABLE small.typed;\n{made.out}")
+    assert mysql.query(documents) == before

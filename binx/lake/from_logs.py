@@ -1,0 +1,127 @@
+"""A data set of few tables, made from logs and a backup to answer one question, and removed with it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
+from binx.kernels.walk.scan import Level
+from binx.lake.base.importing import import_bases
+from binx.lake.table_name import TableName
+from binx.log.backup_position import BackupPosition
+from binx.log.file import BinlogFile
+from binx.log.scan import find_transactions
+from binx.log.selection.selection import Selection, Selector
+from binx.rows.columns.schema import (
+    DEFAULT_CONTEXT,
+    ChangeKind,
+    Provenance,
+    StatementContext,
+    TableDefinition,
+)
+from binx.rows.ddl.catalog import Catalog, Followed
+from binx.rows.ddl.statements import AlterTable, RenameTables
+from binx.rows.ddl.tokens import identifier
+from binx.rows.reading import Reading, no_table
+
+
+@contextmanager
+def data_set_of_logs(
+    files: Sequence[BinlogFile],
+    table: TableName,
+    catalog: Catalog | None,
+    options: ParquetOptions,
+    *,
+    bases: Sequence[str] = (),
+    position: BackupPosition | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Iterator[str]:
+    """Export what decides about a table's rows to a data set in a temporary folder.
+
+    That is the table under all its names, and the tables whose foreign keys change its rows. Memory is
+    bounded; the folder takes the space of these tables' changes.
+
+    Args:
+        files: the logs, in chain order.
+        table: the table, by any of its names.
+        catalog: the tables known beforehand.
+        bases: backups with rows that were there before.
+        position: the backups' position in the logs; None to read it from each.
+        progress: called at intervals with the number of bytes done in all logs.
+
+    Raises:
+        BinxError: a log or a backup cannot be read, or the folder cannot be written.
+    """
+    related = _Related(Catalog() if catalog is None else catalog)
+    for file in files:
+        reading = Reading(related, no_table)
+        for transactions in find_transactions(file, Level.LEVEL_EVENTS, verify=False):
+            reading.follow(file, transactions)
+    patterns = tuple(_pattern(name) for name in related.names(table))
+    with TemporaryDirectory(prefix="binx-") as folder:
+        for _ in import_bases(bases, folder, options, position=position, tables=patterns, needs_all=False):
+            pass
+        selector = Selector(Selection(tables=patterns), in_parts=True)
+        for _ in to_parquet(files, folder, selector, catalog, options, progress):
+            pass
+        yield folder
+
+
+def _pattern(name: TableName) -> str:
+    return f"{identifier(name.db)}.{identifier(name.table)}"
+
+
+class _Related(Catalog):
+    """Notes former names of tables, and which tables' foreign keys refer to which."""
+
+    def __init__(self, known: Catalog) -> None:
+        super().__init__()
+        self.become(known)
+        self._related: dict[TableName, set[TableName]] = defaultdict(set)
+        for definition in self:
+            self._take_keys(definition)
+
+    def follow(
+        self,
+        statement: str,
+        default_db: str,
+        context: StatementContext = DEFAULT_CONTEXT,
+        provenance: Provenance = Provenance.DDL,
+    ) -> Followed:
+        """Apply a statement, and note the names in it."""
+        followed = super().follow(statement, default_db, context, provenance)
+        match followed.parsed:
+            case RenameTables(pairs=pairs):
+                for old, new in pairs:
+                    self._take_name(old.db or default_db, old.name, new.db or default_db, new.name)
+            case AlterTable(table=old):
+                for change in followed.changes:
+                    if change.kind is ChangeKind.RENAMED and change.table is not None:
+                        self._take_name(old.db or default_db, old.name, change.db, change.table)
+        for change in followed.changes:
+            if change.definition is not None:
+                self._take_keys(change.definition)
+        return followed
+
+    def _take_name(self, old_db: str, old: str, db: str, name: str) -> None:
+        self._related[TableName(db, name)].add(TableName(old_db, old))
+        # The table may be asked for by its name of then.
+        self._related[TableName(old_db, old)].add(TableName(db, name))
+
+    def _take_keys(self, definition: TableDefinition) -> None:
+        referring = TableName(definition.db, definition.name)
+        self._related[referring] |= {TableName(key.db, key.table) for key in definition.foreign_keys}
+
+    def names(self, table: TableName) -> list[TableName]:
+        """Return a table's names, and those of the tables that its rows depend on."""
+        found = {table}
+        left = [table]
+        while left:
+            more = self._related.get(left.pop(), set()) - found
+            found |= more
+            left += more
+        return sorted(found)

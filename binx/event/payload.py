@@ -7,8 +7,9 @@ Sources: MySQL's libs/mysql/binlog/event/codecs/binary.cpp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import IntEnum
+from functools import cache
+from threading import local
 from typing import IO, NamedTuple, cast
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
@@ -129,6 +130,10 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
     Memory is bounded by the largest event; each event's size is checked against the payload's size and the
     largest event that servers write before it is read.
     """
+    at_once = _at_once(payload)
+    if at_once is not None and count_whole_events(at_once)[0] == len(at_once):
+        yield memoryview(at_once)
+        return
     pending = bytearray()
     left = LARGEST_EVENT if payload.uncompressed_size is None else payload.uncompressed_size
     for chunk in open_payload(payload):
@@ -152,8 +157,7 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
         )
 
 
-@contextmanager
-def errors_at_event(position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> Iterator[None]:
+class errors_at_event:  # noqa: N801
     """Make errors in decompressed bytes refer to the event that contains them.
 
     Decompressed bytes have no offset in the file, so errors get the offset of the outer event; the message
@@ -163,14 +167,23 @@ def errors_at_event(position: int, event: str = EventType.TRANSACTION_PAYLOAD.na
         position: the outer event's offset in the file.
         event: the name of its type.
     """
-    try:
-        yield
-    except BinxError as error:
-        inner, error.event, error.offset = error.event, event, position
-        if inner not in (None, event):
-            error.args = (f"in a {inner} event that it holds: {error.message}",)
-            error.message = error.args[0]
-        raise
+
+    __slots__ = ("_event", "_position")
+
+    def __init__(self, position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> None:
+        self._position = position
+        self._event = event
+
+    def __enter__(self) -> None:
+        """Errors from here on are of the event."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        """Complete an error."""
+        if isinstance(error, BinxError):
+            inner, error.event, error.offset = error.event, self._event, self._position
+            if inner not in (None, self._event):
+                error.args = (f"in a {inner} event that it holds: {error.message}",)
+                error.message = error.args[0]
 
 
 class PayloadCache:
@@ -183,28 +196,33 @@ class PayloadCache:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._cached_bytes = 0
-        self._cached: dict[int, list[memoryview]] = {}
+        self._cached: dict[int, tuple[list[memoryview], int]] = {}
 
     def first(self, payload: TransactionPayload) -> Iterator[memoryview]:
         """Yield the events as :func:`whole_events` does, and cache them once all are consumed."""
         size = payload.uncompressed_size
-        fits = size is not None and self._cached_bytes + size <= self._limit
-        pieces = []
-        for events in whole_events(payload):
-            if fits:
-                pieces.append(events)
-            yield events
-        if fits:
-            self._cached[payload.position] = pieces
-            self._cached_bytes += size or 0
-
-    def again(self, payload: TransactionPayload) -> Iterator[memoryview]:
-        """Yield the same events and drop them from the cache, each piece when the next is requested."""
-        pieces = self._cached.pop(payload.position, None)
-        if pieces is None:
+        if size is None or self._cached_bytes + size > self._limit:
             yield from whole_events(payload)
             return
-        self._cached_bytes -= payload.uncompressed_size or 0
+        pieces = []
+        for events in whole_events(payload):
+            pieces.append(events)
+            yield events
+        self._cached[payload.position] = pieces, size
+        self._cached_bytes += size
+
+    def again(self, position: int, payload: Callable[[], TransactionPayload]) -> Iterator[memoryview]:
+        """Yield the same events and drop them from the cache, each piece when the next is requested.
+
+        Args:
+            position: the payload event's offset in the file.
+            payload: returns the payload, if it is not cached.
+        """
+        if position not in self._cached:
+            yield from whole_events(payload())
+            return
+        pieces, size = self._cached.pop(position)
+        self._cached_bytes -= size
         pieces.reverse()
         while pieces:
             yield pieces.pop()
@@ -213,6 +231,38 @@ class PayloadCache:
         """Drop all cached payloads."""
         self._cached.clear()
         self._cached_bytes = 0
+
+
+class _Decompressor(local):
+    """A thread's decompressor: to make one for each of a million small payloads takes as long as they do."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self.decompress = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompress
+
+
+@cache
+def _decompressor() -> _Decompressor:
+    return _Decompressor()
+
+
+def _at_once(payload: TransactionPayload) -> bytes | None:
+    """Return the events of a small payload; None if it is large, or its stream is not as it claims."""
+    size = payload.uncompressed_size
+    if payload.compression is not Compression.ZSTD or payload.rest or size is None or size > _CHUNK_SIZE:
+        return None
+    import zstandard
+
+    try:
+        if zstandard.frame_content_size(payload.payload) > size:
+            return None
+        events: bytes = _decompressor().decompress(
+            payload.payload, max_output_size=size, allow_extra_data=False
+        )
+    except zstandard.ZstdError:
+        return None
+    return events if len(events) == size else None
 
 
 def _chunks(payload: TransactionPayload) -> Iterator[memoryview]:

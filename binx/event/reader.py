@@ -24,6 +24,7 @@ from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader
 
 _DOUBLE = Struct("<d")
 
+_LARGEST_BYTE = 250
 _PACKED_SIZES = {252: 2, 253: 3, 254: 8}
 
 
@@ -135,9 +136,12 @@ class Reader:
 
         Source: MySQL's ``net_field_length_ll`` (mysys/pack.cc).
         """
+        index = self._index
+        # Most are of one byte: a log may have millions.
+        if index < self._end and self._data[index] <= _LARGEST_BYTE:
+            self._index = index + 1
+            return self._data[index]
         first = self.u8()
-        if first < 251:
-            return first
         if first in _PACKED_SIZES:
             return self.unsigned(_PACKED_SIZES[first])
         raise self.damaged(f"expected a length-encoded integer, found the byte {first}")

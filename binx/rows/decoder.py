@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -288,8 +289,10 @@ class ChangeDecoder:
         if need == Need.NEED_PAYLOAD:
             if header.end > table.value("end", decoder.index):
                 raise _truncated(header.position)
-            payload = stored_payload(self.file.source, header, window, origin, table.format)
-            for events in whole_events(payload) if self.payloads is None else self.payloads.again(payload):
+            payload = partial(stored_payload, self.file.source, header, window, origin, table.format)
+            cache = self.payloads
+            pieces = whole_events(payload()) if cache is None else cache.again(header.position, payload)
+            for events in pieces:
                 yield from self._feed(events, header, table)
         elif need == Need.NEED_STATEMENT:
             yield from self._take_statement(body, header, table)

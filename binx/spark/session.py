@@ -29,6 +29,7 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set if ``spark-submit`` started this process and configured where and how Spark runs."""
 
 _LOG_LINES = 15
+_REASON_LINES = 3
 
 # Java mostly moves bytes in a load: its second compiler would cost more than it saves.
 _JAVA_OPTIONS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
@@ -121,9 +122,9 @@ def _quiet_start() -> Iterator[None]:
             yield
         except Exception as error:
             log.seek(0)
-            lines = log.read().decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
-            output = "\n".join(lines) or str(error)
-            raise BinxError(f"Spark does not start; it said:\n{output}") from error
+            said = log.read().decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
+            reason = "; ".join([*str(error).splitlines()[:_REASON_LINES], *said])
+            raise BinxError(f"Spark does not start: {reason}") from error
         finally:
             os.dup2(terminal, 2)
             os.close(terminal)

@@ -139,7 +139,7 @@ def _refuse_unfit(chain: Sequence[ChainLog]) -> None:
             )
         if log.file.is_relay_log:
             raise UnsupportedError(
-                "expected a binary log, found a relay log: binx extract --all makes a binary log of it",
+                "expected a binary log, found a relay log: serve the logs of its source",
                 path=log.file.path,
             )
     files = {log.facts.path: log.file for log in chain}

@@ -6,6 +6,7 @@ import io
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from binx.errors import BinxError
@@ -214,33 +215,37 @@ class ChunkCache:
     """A cache of the most recently used chunks of all sources, limited in bytes.
 
     A log is read forward, with steps back of some megabytes: transactions are found first, then their rows
-    are decoded. The cache makes such a step free.
+    are decoded. The cache makes such a step free. Threads share it.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._held_bytes = 0
         self._chunks: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._lock = Lock()
 
     def get(self, owner: int, start: int) -> bytes | None:
         """Return a cached chunk, or None."""
-        chunk = self._chunks.get((owner, start))
-        if chunk is not None:
-            self._chunks.move_to_end((owner, start))
+        with self._lock:
+            chunk = self._chunks.get((owner, start))
+            if chunk is not None:
+                self._chunks.move_to_end((owner, start))
         return chunk
 
     def put(self, owner: int, start: int, chunk: bytes) -> None:
         """Add a chunk, and evict the least recently used ones."""
-        self._chunks[owner, start] = chunk
-        self._held_bytes += len(chunk)
-        while self._held_bytes > self._most:
-            _, old = self._chunks.popitem(last=False)
-            self._held_bytes -= len(old)
+        with self._lock:
+            self._held_bytes += len(chunk) - len(self._chunks.pop((owner, start), b""))
+            self._chunks[owner, start] = chunk
+            while self._held_bytes > self._most:
+                _, old = self._chunks.popitem(last=False)
+                self._held_bytes -= len(old)
 
     def drop(self, owner: int) -> None:
         """Evict all chunks of a source."""
-        for key in [key for key in self._chunks if key[0] == owner]:
-            self._held_bytes -= len(self._chunks.pop(key))
+        with self._lock:
+            for key in [key for key in self._chunks if key[0] == owner]:
+                self._held_bytes -= len(self._chunks.pop(key))
 
 
 _CACHE = ChunkCache(KEPT_BYTES)

@@ -220,9 +220,9 @@ class _Alteration:
         for action in self.actions:
             if isinstance(action, SetCharset):
                 default = self.database if action.charset == Charset() else self.charset
-                self.charset = declared = complete_charset(action.charset, default)
+                self.charset = declared = complete_charset(action.charset, default, self.context)
             elif isinstance(action, ConvertCharset):
-                self.converted = complete_charset(action.charset, self.database)
+                self.converted = complete_charset(action.charset, self.database, self.context)
                 before = [entry.column for entry in self.entries]
                 for entry in self.entries:
                     entry.column = convert_column(entry.column, self.converted)

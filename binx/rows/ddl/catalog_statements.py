@@ -139,7 +139,7 @@ class Applier:
 
     def _from_columns(self, parsed: CreateTable) -> TableDefinition:
         definition = self._stub(parsed.table)
-        charset = complete_charset(parsed.charset, self._database_charset(definition.db))
+        charset = complete_charset(parsed.charset, self._database_charset(definition.db), self.context)
         definition = definition._replace(charset=charset.charset, collation=charset.collation)
         columns = with_clocks(
             tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns), self.context
@@ -299,7 +299,7 @@ class Applier:
         default = self._database_charset(db)
         if isinstance(parsed, CreateDatabase) or parsed.charset == Charset():
             default = Charset(charset_of_collation(collation), collation)
-        self.catalog.databases[db] = complete_charset(parsed.charset, default)
+        self.catalog.databases[db] = complete_charset(parsed.charset, default, self.context)
 
     def _not_understood(self, parsed: NotUnderstood) -> list[Change]:
         if not parsed.tables:

@@ -57,16 +57,18 @@ def merged(first: Charset, second: Charset | None) -> Charset:
     return Charset(second.charset or first.charset, second.collation or first.collation)
 
 
-def complete_charset(option: Charset, default: Charset) -> Charset:
+def complete_charset(option: Charset, default: Charset, context: StatementContext) -> Charset:
     """Return what a charset option means.
 
     Args:
         default: what no option means; a collation that fits several charsets is one of its charset.
+        context: of the statement; its session may have a default collation of its own for the charset.
     """
     if option == Charset():
         return default
     charset = option.charset or charset_of_collation(option.collation) or default.charset
-    return Charset(charset, full_collation_name(option.collation, charset))
+    collation = full_collation_name(option.collation, charset)
+    return Charset(charset, collation or dict(context.collations).get(charset or ""))
 
 
 _KEY_WORDS = ("KEY", "INDEX")

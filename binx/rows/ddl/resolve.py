@@ -39,14 +39,20 @@ def _sized(family: tuple[str, ...], length: int) -> str:
     return next(holding, family[-1])
 
 
-def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
+def _charset_name(spec: ColumnSpec, table: Charset) -> str | None:
+    return spec.charset or charset_of_collation(spec.collation) or table.charset
+
+
+def _character_set(spec: ColumnSpec, table: Charset, context: StatementContext) -> Charset:
     """Return the charset and collation of a text column."""
-    charset = spec.charset or charset_of_collation(spec.collation) or table.charset
+    charset = _charset_name(spec, table)
     collation = full_collation_name(spec.collation, charset)
     if collation is None and spec.binary and charset is not None:
         collation = f"{charset}_bin"
     elif spec.collation is None and spec.charset is None:
         collation = table.collation
+    elif collation is None:
+        collation = dict(context.collations).get(charset or "")
     return Charset(charset, collation)
 
 
@@ -68,7 +74,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
     charset = Charset()
     members: tuple[str, ...] | None = None
     if spec.base in CHARACTER_BASES:
-        charset = _character_set(spec, table)
+        charset = _character_set(spec, table, context)
         if charset.charset == "binary" and spec.base not in {"enum", "set"}:
             spec = spec._replace(base=as_bytes(spec.base))
         literals = Literals(context.literals, context.client)
@@ -210,7 +216,7 @@ def _type_text(spec: ColumnSpec, column: ColumnDefinition) -> str:
 
 def converted_spec(spec: ColumnSpec, table: Charset, charset: Charset) -> ColumnSpec:
     """Return a column of a statement with CONVERT TO CHARACTER SET, which overrides the column's charset."""
-    if spec.base not in CHARACTER_BASES or _character_set(spec, table).charset == "binary":
+    if spec.base not in CHARACTER_BASES or _charset_name(spec, table) == "binary":
         return spec
     return spec._replace(charset=charset.charset, collation=charset.collation, binary=False)
 
@@ -223,7 +229,7 @@ def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> C
     """
     for family in (TEXT_BASES, BLOB_BASES):
         if spec.base in family[:-1] and not spec.arguments:
-            is_bytes = family is BLOB_BASES or _character_set(spec, charset).charset == "binary"
+            is_bytes = family is BLOB_BASES or _charset_name(spec, charset) == "binary"
             width = 1 if is_bytes else bytes_per_character(charset.charset)
             return spec._replace(base=_sized(family, _most_characters(old) * width))
     return spec

@@ -281,6 +281,31 @@ def test_a_database_without_a_charset_takes_the_servers() -> None:
     assert definition.columns[0].charset == "latin1"
 
 
+def test_a_charset_without_collation_has_the_default_of_the_session() -> None:
+    """``default_collation_for_utf8mb4`` of MySQL, ``character_set_collations`` of MariaDB."""
+    context = StatementContext(collations=(("utf8mb4", "utf8mb4_general_ci"),), server_collation="latin1_bin")
+    catalog = catalog_of(
+        "CREATE DATABASE d CHARACTER SET utf8mb4",
+        "CREATE TABLE d.t (a TEXT, b TEXT CHARACTER SET utf8mb4, c TEXT COLLATE utf8mb4_bin)",
+        "CREATE TABLE d.u (a TEXT) CHARACTER SET utf8mb4",
+        "CREATE TABLE d.v (a TEXT) CHARACTER SET latin1",
+        "ALTER TABLE d.v ADD b TEXT CHARACTER SET utf8mb4, ADD c TEXT",
+        "CREATE TABLE d.w (a TEXT) CHARACTER SET latin1",
+        "ALTER TABLE d.w CONVERT TO CHARACTER SET utf8mb4",
+        context=context,
+    )
+    general = "utf8mb4_general_ci"
+    collations = {
+        table: [column.collation for column in known(catalog, "d", table).columns] for table in "tuvw"
+    }
+    assert collations == {
+        "t": [general, general, "utf8mb4_bin"],
+        "u": [general],
+        "v": [None, general, None],
+        "w": [general],
+    }
+
+
 @pytest.mark.parametrize("mariadb", [False, True])
 def test_a_generated_timestamp_takes_null_in_mariadb_even_with_old_defaults(mariadb: bool) -> None:
     old = StatementContext(explicit_defaults_for_timestamp=False, mariadb=mariadb)

@@ -151,7 +151,8 @@ def _default(default: Default, zone: str) -> str:
         case DefaultKind.EXPRESSION:
             return default.sql or default.text
         case DefaultKind.BYTES:
-            return f"x'{default.constant}'"
+            # MariaDB takes x'…' for text, also where a number is meant.
+            return f"0x{default.constant}" if default.constant else "''"
         case DefaultKind.NUMBER if not default.time_zone or default.time_zone == zone:
             return default.constant
     if default.time_zone and default.time_zone != zone and not _ZERO_DATE.fullmatch(default.constant):

@@ -1,0 +1,138 @@
+"""The CREATE TABLE that binx writes from its model makes the table that the server has.
+
+After random schema statements each table is dropped and made again from what the log says; SHOW CREATE TABLE
+must print what it printed before. What is not compared:
+
+- AUTO_INCREMENT=n of the table, which follows from its rows;
+- that a column names the character set and collation that its table has as default anyway (MySQL prints them
+  where the statement named them);
+- the character set before a literal in ASCII, which MySQL sets to the column's when it makes a table again;
+- the order of foreign keys and of CHECK constraints among themselves;
+- ENGINE, which the log does not have where a statement leaves it to the server, is the server's here too.
+
+``make test-live ROUNDS=…`` runs ten times as many rounds as asked.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from binx.errors import RefusedError
+from binx.kernels.walk.scan import Level
+from binx.log.file import BinlogFile
+from binx.log.scan import Scan
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
+from binx.sql.create_table import create_table, session_for
+from binx.sql.tables import SqlDialect
+from testdata.servers import Server
+from tests.live.connection import Connection
+from tests.live.test_differential import ROUNDS, seed_of
+from tests.live.workload.whole_tables import DATABASES, Tables
+
+STATEMENTS = 12
+BATCHES = 5
+IN_BATCH = 2 * (ROUNDS or 1)
+
+LISTED = (
+    "SELECT CONCAT('`', table_schema, '`.`', table_name, '`') FROM information_schema.tables"
+    f" WHERE table_schema IN ({', '.join(map(repr, DATABASES))}) AND table_type <> 'VIEW' ORDER BY 1"
+)
+
+
+def shown(watch: Connection, place: str) -> str:
+    """What the server says of a table."""
+    lines = watch.run(f"SHOW CREATE TABLE {place}")
+    return "\n".join([lines[0].partition("\t")[2], *lines[1:]])
+
+
+def normal(text: str, collations: dict[str, str]) -> str:
+    """SHOW CREATE TABLE without what is not compared; ``collations`` are the defaults of character sets."""
+    lines = text.split("\n")
+    tail = next(index for index, line in enumerate(lines) if line.startswith(") "))
+    lines[tail] = re.sub(r" AUTO_INCREMENT=\d+", "", lines[tail])
+    items = [re.sub(r"\b_\w+(?='[ -~]*')", "", line.rstrip(",")) for line in lines[1:tail]]
+    charset = re.search(r"DEFAULT CHARSET=(\w+)(?: COLLATE=(\w+))?", lines[tail])
+    if charset is not None:
+        collation = f" COLLATE {charset[2] or collations[charset[1]]}"
+        items = [item.replace(f" CHARACTER SET {charset[1]}{collation}", "") for item in items]
+        items = [item.replace(collation, "") for item in items]
+    sorts = [item for item in items if item.startswith("  CONSTRAINT")]
+    items = [item for item in items if not item.startswith("  CONSTRAINT")] + sorted(sorts)
+    return "\n".join([lines[0], *items, *lines[tail:]])
+
+
+def run(server: Server, seed: str) -> tuple[Path, dict[str, str], list[str]]:
+    """Run a round; gives the log, what the server says of each table, and the statements."""
+    statements = Tables(random.Random(seed), mariadb=server.daemon == "mariadbd")
+    server.sql(
+        "SET foreign_key_checks = 0;" + "".join(f"DROP DATABASE IF EXISTS `{db}`;" for db in DATABASES)
+    )
+    server.flush_logs()
+    taken = []
+    with Connection(server) as session, Connection(server) as watch:
+        for sql in statements.begin():
+            session.run(sql)
+            taken.append(sql)
+        for _ in range(STATEMENTS):
+            sql = statements.statement()
+            if not any(line.startswith("ERROR") for line in session.run(sql)):
+                taken.append(sql)
+        tables = {place: shown(watch, place) for place in watch.run(LISTED)}
+    return server.binlogs()[-1], tables, taken
+
+
+def known(log: Path) -> tuple[Catalog, SqlDialect]:
+    """What binx knows at the end of a log."""
+    catalog = Catalog()
+    with BinlogFile.open(str(log)) as file:
+        decoder = ChangeDecoder(file, catalog, lambda database, table: False)
+        for table in Scan(file, Level.LEVEL_EVENTS):
+            for _ in decoder.decode(table, bytearray([STATEMENTS_ONLY]) * len(table)):
+                pass
+        return catalog, SqlDialect.of(file.format)
+
+
+def differences(server: Server, seed: str) -> list[str]:
+    """The tables that are not as they were, with all that helps to see why."""
+    log, tables, taken = run(server, seed)
+    catalog, dialect = known(log)
+    found = []
+    with Connection(server) as session:
+        defaults = session.run(
+            "SELECT character_set_name, default_collate_name FROM information_schema.character_sets"
+        )
+        collations = dict(line.split("\t") for line in defaults)
+        session.run("SET foreign_key_checks = 0, sql_log_bin = 0")
+        for place, before in tables.items():
+            definition = catalog.lookup(*place.strip("`").split("`.`"))
+            if definition is None:
+                found.append(f"{place} is not known")
+                continue
+            try:
+                made = create_table(definition, dialect)
+            except RefusedError as error:
+                found += [] if "several time zones" in str(error) else [f"{place}: {error}\n{before}"]
+                continue
+            session.run(f"DROP TABLE {place}")
+            for line in "".join(session_for(made)).splitlines():
+                session.run(line.rstrip(";"))
+            errors = session.run(made.sql)
+            after = shown(session, place)
+            if any(line.startswith("ERROR") for line in errors) or normal(after, collations) != normal(
+                before, collations
+            ):
+                found.append("\n".join(["", *errors, made.sql, "the server had", before, "and has", after]))
+    return [*found, *taken] if found else []
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_a_table_made_again_is_what_the_server_shows(server: Server, batch: int) -> None:
+    for number in range(batch * IN_BATCH, (batch + 1) * IN_BATCH):
+        seed = seed_of(number)
+        found = differences(server, seed)
+        assert not found, f"SEED={seed} on {server.daemon}:\n" + "\n".join(found)

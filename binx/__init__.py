@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 from binx.version import __version__
 
 if TYPE_CHECKING:
-    from binx.api import Binlogs, SelectedTransactions, TransactionRecord, Transactions, open  # noqa: A004
+    from binx.api import (
+        Binlogs,
+        Figures,
+        SelectedTransactions,
+        TransactionRecord,
+        Transactions,
+        diff,
+        open,  # noqa: A004
+    )
     from binx.errors import BinxError, BinxWarning
     from binx.lake.reading import read_changes
 
@@ -23,10 +31,12 @@ __all__ = [
     "Binlogs",
     "BinxError",
     "BinxWarning",
+    "Figures",
     "SelectedTransactions",
     "TransactionRecord",
     "Transactions",
     "__version__",
+    "diff",
     "open",
     "read_changes",
 ]
@@ -38,6 +48,8 @@ _HOMES = {
     "SelectedTransactions": "binx.api",
     "TransactionRecord": "binx.api",
     "Transactions": "binx.api",
+    "Figures": "binx.api",
+    "diff": "binx.api",
     "open": "binx.api",
     "read_changes": "binx.lake.reading",
 }
@@ -48,3 +60,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'binx' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List what the package offers, which is imported on first use."""
+    return sorted(__all__)

@@ -55,7 +55,7 @@ NEIGHBOURS = {
     "pull": {*_MADE_OF_LOGS, "recovery"},
     "serve": _MADE_OF_LOGS,
     "spark": {"undo", "stats", "verify", "archive", "recovery", "pull", "serve"},
-    "api": {"stats", "verify", "archive", "pull", "serve", "spark"},
+    "api": {"archive", "pull", "serve", "spark"},
 }
 
 SHARED = {"version"}

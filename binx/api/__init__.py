@@ -14,14 +14,16 @@ memory.
 """
 
 from binx.api.logs import Binlogs, SelectedTransactions, Transactions
-from binx.api.opening import open  # noqa: A004 - it is called as binx.open
-from binx.api.records import TableChange, TransactionRecord
+from binx.api.opening import diff, open  # noqa: A004 - it is called as binx.open
+from binx.api.records import Figures, TableChange, TransactionRecord
 
 __all__ = [
     "Binlogs",
+    "Figures",
     "SelectedTransactions",
     "TableChange",
     "TransactionRecord",
     "Transactions",
+    "diff",
     "open",
 ]

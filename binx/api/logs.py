@@ -4,55 +4,104 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from itertools import groupby
 from operator import attrgetter
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from os import PathLike, fspath
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from binx.api.records import TransactionRecord, transaction_record
-from binx.api.selecting import Numbers, Texts, gtids_of, moment_of, numbers_of, position_of, texts_of
 from binx.errors import AbsentError, BinxWarning, UsageError
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ChainLog, absent_positions
-from binx.log.selection.moments import parse_size
+from binx.log.chain.chain import ChainLog, absent_positions, chain_problems
+from binx.log.selection.moments import parse_zone
+from binx.log.selection.options import BY_NAME, parsed, selection_of
 from binx.log.selection.selection import Selection
-from binx.log.selection.table_filter import table_name
+from binx.log.selection.table_filter import quoted, table_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, DecoderOptions
 from binx.rows.reading import Reading
 from binx.slices.search import Search
-from binx.source.wording import did_you_mean
+from binx.source.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from binx.api.records import Figures
+    from binx.dataset.chain import SourceReport
+    from binx.inspect.why import RowChange
     from binx.rows.batches import ChangeBatch, TableChanges
+    from binx.slices.extract import ExtractReport
+    from binx.verify import VerifyReport
     from binx.where.condition import Condition
+
+Texts = str | Sequence[str]
+Numbers = int | Sequence[int]
+
+_SHOWN = 3
+"""Logs named in a representation."""
+
+
+@dataclass
+class OpenedLogs:
+    """Opened logs, shared by all selections of them.
+
+    Attributes:
+        chain: the logs in chain order, with their ends read.
+        known: table definitions known beforehand, if any.
+    """
+
+    chain: tuple[ChainLog, ...]
+    known: Catalog | None = None
+    is_closed: bool = False
 
 
 class Transactions:
     """Transactions of a chain of binary logs; each query reads the logs again.
 
+    As a stream of Arrow (``polars.from_arrow(log)``, DuckDB's ``from log``) they are their :meth:`index`.
+
     Args:
-        chain: the logs in chain order, with their ends read.
-        known: table definitions known beforehand, if any.
+        logs: the logs.
         selection: which transactions.
         where: a condition; selects transactions that change a matching row.
+        chosen: the arguments that selected them.
     """
 
     def __init__(
         self,
-        chain: Sequence[ChainLog],
-        known: Catalog | None,
+        logs: OpenedLogs,
         selection: Selection,
         where: Condition | None = None,
+        chosen: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        self._chain = tuple(chain)
-        self._known = known
+        self._logs = logs
         self._selection = selection
         self._where = where
+        self._chosen = chosen
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self._chosen.items())
+        state = "closed binlogs" if self._logs.is_closed else "binlogs"
+        paths = listed([log.file.name for log in self._logs.chain], _SHOWN)
+        return f"<{state} {paths}{f': {chosen}' if chosen else ''}>"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the index as an Arrow stream."""
+        return self.index().__arrow_c_stream__(requested_schema)
+
+    @property
+    def _chain(self) -> tuple[ChainLog, ...]:
+        if self._logs.is_closed:
+            raise UsageError("the logs are closed: open them again with binx.open()")
+        return self._logs.chain
+
+    @property
+    def _known(self) -> Catalog | None:
+        return self._logs.known
 
     def transactions(self) -> Iterator[TransactionRecord]:
         """Yield the transactions, in order.
@@ -118,29 +167,41 @@ class Transactions:
         _warn(search)
         return list(seen | uncounted)
 
-    def changes(self, table: str, *, batch_rows: int | None = None) -> pa.RecordBatchReader:
+    def changes(
+        self,
+        table: str | tuple[str, str],
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        batch_rows: int | None = None,
+    ) -> pa.RecordBatchReader:
         """Return the row changes of one table, as a stream of record batches.
 
-        Anything that accepts Arrow can use it: ``reader.read_pandas()``,
-        ``polars.from_arrow(reader.read_all())``, ``duckdb.sql("select … from reader")``. If the table was
+        Anything that accepts Arrow can use it: ``reader.read_pandas()``, ``polars.from_arrow(reader)``,
+        ``duckdb.sql("select … from reader")``. If the table was
         altered, all batches have one schema that covers all versions. With a condition, only matching changes
         are returned.
 
         Args:
-            table: ``db.table``.
+            table: ``db.table``, or both names.
+            columns: the columns to return; by default all.
+            where: a condition, as in :meth:`select`; only changes that match it too are returned.
             batch_rows: minimum number of rows in a batch; a batch may exceed it by the rows of one event.
 
         Raises:
             UsageError: ``table`` does not have that form, or ``batch_rows`` is less than 1.
-            AbsentError: none of the transactions changes rows of the table, or no table has the columns of
-                the condition.
+            AbsentError: none of the transactions changes rows of the table, it has none of that column, or
+                no table has the columns of the condition.
             DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
         """
         import pyarrow as pa
 
         from binx.rows.columns.arrow_schema import united_schema, with_one_dictionary
 
-        name = table_name(table)
+        if where is not None:
+            return self.select(where=where).changes(table, columns=columns, batch_rows=batch_rows)
+        name = table_name(table) if isinstance(table, str) else (table[0], table[1])
+        table = ".".join(name)
         if batch_rows is not None and batch_rows < 1:
             raise UsageError(f"expected batches of at least 1 row, found {batch_rows}")
         versions = self._versions(name)
@@ -153,7 +214,280 @@ class Transactions:
         united = united_schema([version.schema for version in versions])
         schema = with_one_dictionary(united, [version.resolved for version in versions])
         options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(name, schema, options))
+        batches = self._batches(name, schema, options)
+        if columns is not None:
+            for column in columns:
+                if column not in schema.names:
+                    raise AbsentError(f"{table} has no column {column}{did_you_mean(column, schema.names)}")
+            wanted = list(columns)
+            batches = (batch.select(wanted) for batch in batches)
+            schema = pa.schema([schema.field(column) for column in wanted])
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def select(
+        self,
+        *,
+        gtid: Texts | None = None,
+        exclude_gtid: Texts | None = None,
+        from_gtid: str | None = None,
+        until_gtid: str | None = None,
+        since: str | date | None = None,
+        until: str | date | None = None,
+        start_position: int | str | None = None,
+        stop_position: int | str | None = None,
+        db: Texts = (),
+        table: Texts = (),
+        server_id: Numbers = (),
+        thread_id: Numbers = (),
+        xid: Numbers = (),
+        kind: Texts = (),
+        grep: Texts = (),
+        min_bytes: int | str | None = None,
+        limit: int | None = None,
+        where: str | None = None,
+        tz: str = "UTC",
+    ) -> SelectedTransactions:
+        """Select transactions, with the same options as the commands; see ``binx extract --help``.
+
+        All arguments must match; of several values of an argument, one must match. Nothing is read yet, but
+        for abbreviated UUIDs, ``from_gtid`` and ``until_gtid``. With GTIDs, the search ends when all are
+        found, and logs that cannot contain them are skipped. Of selected transactions, some can be selected
+        again, by other arguments or by a further condition.
+
+        Args:
+            gtid: GTIDs to include: one or more sets in MySQL's or MariaDB's syntax.
+            exclude_gtid: GTIDs to exclude; transactions without GTID are not excluded.
+            from_gtid: from this transaction on, in the order of the logs.
+            until_gtid: up to this transaction, itself included.
+            since: committed at or after this time: also a date, or text such as ``2026-11-21T09:30:00Z`` or
+                ``yesterday``.
+            until: committed before this time.
+            start_position: starting at or after this position: an offset in bytes, or ``FILE:POS`` with
+                several logs. A position inside a transaction means the start of that transaction.
+            stop_position: ending at or before this position; inside a transaction likewise.
+            db: touching a table in this database; ``*`` and ``?`` match.
+            table: touching this table, ``db.table``; ``*`` and ``?`` match. Two names as a tuple are one
+                table.
+            server_id: first executed on this server.
+            thread_id: executed by this connection.
+            xid: with this storage engine XID.
+            kind: of this kind: ``ddl``, ``dml``, ``xa`` and so on.
+            grep: with this text in a statement.
+            min_bytes: at least this size in the file; also ``64K``, ``10M``.
+            limit: only the first N that match.
+            where: changing a row that matches this condition before or after: ``status = 'paid'``;
+                :meth:`~Transactions.changes` returns only these changes. This requires decoding rows.
+            tz: time zone of times given as text without one.
+
+        Raises:
+            UsageError: a value is invalid, or the conditions contradict each other.
+            AbsentError: a position is in a log that is not open, or a GTID to begin or end with in none.
+
+        Warns:
+            BinxWarning: a position is behind the end of its log.
+        """
+        given = {name: value for name, value in locals().items() if name in BY_NAME}
+        given = {name: value for name, value in given.items() if value is not None and value != ()}
+        if isinstance(table, tuple) and len(table) == 2 and "." not in "".join(table):
+            given["table"] = ".".join(map(quoted, table))
+        repeated = [name for name in given if name in self._chosen]
+        if repeated or "limit" in self._chosen:
+            raise UsageError(f"{(*repeated, 'limit')[0]} is selected already: give all conditions at once")
+        chosen = {**self._chosen, **given}
+        conditions = {name: value for name, value in chosen.items() if name in BY_NAME}
+        selection = selection_of(parsed(conditions), [log.file.path for log in self._chain], parse_zone(tz))
+        # Validate patterns and positions now instead of at the first query.
+        Search(self._chain, selection, tells=False)
+        for sentence in absent_positions(self._chain, selection.start, selection.stop):
+            warnings.warn(sentence, BinxWarning, stacklevel=2)
+        condition = self._where
+        if where is not None:
+            from binx.where.condition import Condition
+
+            condition = Condition(where)
+            if self._where is not None:
+                condition = Condition(f"({self._where.text}) AND ({where})")
+        if condition is not None:
+            chosen["where"] = condition.text
+        return SelectedTransactions(self._logs, selection, condition, chosen)
+
+    def stats(self, *, by: Texts = (), top: int = 10, tz: str = "UTC", quick: bool = False) -> Figures:
+        """Return what filled the logs, as ``binx stats --json`` does.
+
+        Args:
+            by: dimensions of the breakdown, such as ``table`` or ``hour,table``.
+            top: how many of the largest and longest transactions are listed.
+            tz: time zone of hours and days.
+            quick: read no rows.
+
+        Raises:
+            UsageError: a dimension is unknown, or the transactions are selected by a condition on rows.
+        """
+        from binx.stats.dimensions import parse_dimensions
+        from binx.stats.gather import gather
+
+        self._refuse_condition("stats")
+        texts = (by,) if isinstance(by, str) else by
+        figures: Figures = gather(  # type: ignore[assignment]
+            [log.file for log in self._chain],
+            problems=chain_problems(self._chain),
+            selection=self._selection,
+            by=tuple(axis for text in texts for axis in parse_dimensions(text)),
+            zone=parse_zone(tz),
+            quick=quick,
+            top=top,
+        )
+        return figures
+
+    def extract(
+        self,
+        output: str | PathLike[str],
+        format: str = "binlog",  # noqa: A002 - as the option is called
+        *,
+        reverse: bool = False,
+        rows: bool = False,
+        only_matching: bool = False,
+        verbatim: bool = False,
+        rewrite_db: Mapping[str, str] = MappingProxyType({}),
+        force: bool = False,
+    ) -> ExtractReport:
+        """Write the transactions to a file, as ``binx extract`` does.
+
+        Args:
+            output: the file; it appears once it is complete.
+            format: ``binlog``, ``sql``, ``json`` or ``thl``.
+            reverse: write what undoes them, as SQL or a binary log.
+            rows: for JSON, a line for each row change.
+            only_matching: for SQL and JSON, only rows that match.
+            verbatim: for a binary log, copy the bytes unchanged.
+            rewrite_db: new names of databases, for SQL and binary logs.
+            force: overwrite an existing output.
+
+        Raises:
+            UsageError: there is no such format.
+            AbsentError: no transaction is selected; nothing was written.
+            RefusedError: the output exists, or would not be correct; nothing was written.
+            DamagedError, UnsupportedError: a required part of a file cannot be read.
+            OutputError: the output cannot be written.
+
+        Warns:
+            BinxWarning: GTIDs are missing, or something is not in the output.
+        """
+        from binx.slices.extract import extract
+        from binx.slices.options import ExtractOptions, SliceFormat
+        from binx.undo.extract_undo import extract_undo
+
+        if format not in [choice.value for choice in SliceFormat]:
+            raise UsageError(f"expected the format binlog, sql, json or thl, found {format!r}")
+        options = ExtractOptions(
+            SliceFormat(format),
+            rows=rows,
+            verbatim=verbatim,
+            only_matching=only_matching,
+            databases=dict(rewrite_db),
+            where=self._where,
+            overwrites=force,
+        )
+        write = extract_undo if reverse else extract
+        report = write(self._chain, self._selection, fspath(output), options, self._known)
+        missing = [f"not in these files: {report.missing}"] if report.missing else []
+        for sentence in (*missing, *report.warnings, *report.damage):
+            warnings.warn(sentence, BinxWarning, stacklevel=2)
+        return report
+
+    def to_parquet(
+        self,
+        folder: str | PathLike[str],
+        *,
+        drop_columns: Texts = (),
+        hash_columns: Texts = (),
+        hash_key: str | PathLike[str] | None = None,
+        statements: str = "none",
+        compression: str = "zstd",
+        jobs: int | None = None,
+        force: bool = False,
+        views: bool = False,
+    ) -> list[SourceReport]:
+        """Export row changes to a data set, as ``binx to-parquet`` does; return a report for each log.
+
+        Args:
+            folder: the data set: a folder, created if missing, or a URI.
+            drop_columns: columns to leave out, ``db.table.column``; ``*`` and ``?`` match.
+            hash_columns: columns of which hashes are written, with ``hash_key``.
+            hash_key: the file of the key.
+            statements: what to keep of logged statements: ``none``, ``digest`` or ``text``.
+            compression: ``zstd``, ``snappy``, ``lz4`` or ``none``.
+            jobs: number of logs decoded at a time.
+            force: write logs again that were exported already.
+            views: also write views for DuckDB and Spark.
+
+        Raises:
+            UsageError, RefusedError, OutputError: as :func:`binx.dataset.parquet.to_parquet`.
+            UnmatchedRuleError: a rule about columns matches nothing.
+            DamagedError, UnsupportedError: a log cannot be read completely.
+
+        Warns:
+            BinxWarning: GTIDs are missing, a log had losses, or a name matches nothing in the data set.
+        """
+        from binx.dataset.dataset import DataSet
+        from binx.dataset.options import ParquetOptions, StatementTexts
+        from binx.dataset.parquet import to_parquet
+        from binx.dataset.personal.matching import unmatched
+        from binx.dataset.personal.rules import parse_rule, personal_data
+        from binx.lake.reading import write_changes_views
+        from binx.log.selection.selection import Selector
+
+        rules = [
+            tuple(map(parse_rule, (texts,) if isinstance(texts, str) else texts))
+            for texts in (drop_columns, hash_columns)
+        ]
+        place, limit = fspath(folder), self._selection.limit
+        options = ParquetOptions(
+            compression=compression,
+            jobs=jobs,
+            force=force,
+            where=self._where,
+            where_limit=None if self._where is None else limit,
+            personal=personal_data(rules[0], rules[1], None if hash_key is None else fspath(hash_key)),
+            statements=StatementTexts(statements),
+        )
+        selection = self._selection._replace(limit=None if self._where is not None else limit)
+        files = [log.file for log in self._chain]
+        selector = Selector(selection, [file.name for file in files], in_parts=True)
+        reports = list(to_parquet(files, place, selector, self._known, options))
+        if views:
+            write_changes_views(place)
+        missing = selector.missing()
+        sentences = [f"not in these files: {missing}"] if missing else []
+        sentences += [f"{report.path}: {loss}" for report in reports for loss in report.manifest["losses"]]
+        for sentence in (*sentences, *unmatched(DataSet(place), selection, options)):
+            warnings.warn(sentence, BinxWarning, stacklevel=2)
+        return reports
+
+    def why(self, table: str | tuple[str, str], *pk: object, where: str | None = None) -> Iterator[RowChange]:
+        """Yield the changes of one row, oldest first, as ``binx why`` does.
+
+        Args:
+            table: ``db.table``, or both names.
+            pk: the primary key's values, in key order.
+            where: a condition instead of a key.
+
+        Raises:
+            UsageError: neither or both of key and condition are given.
+            AbsentError: the table has no changes.
+        """
+        from binx.inspect.why import RowLife
+        from binx.where.condition import Condition
+
+        name = table if isinstance(table, str) else ".".join(map(quoted, table))
+        condition = None if where is None else Condition(where)
+        key = [str(value) for value in pk]
+        selection = self._selection._replace(tables=(name,))
+        return iter(RowLife(self._chain, selection, key=key, condition=condition, catalog=self._known))
+
+    def _refuse_condition(self, method: str) -> None:
+        if self._where is not None:
+            raise UsageError(f"{method}() cannot be used with a condition on rows")
 
     def _search(self, *, verify: bool = True) -> Search:
         return Search(
@@ -268,8 +602,17 @@ class Binlogs(Transactions):
     """
 
     def __init__(self, chain: Sequence[ChainLog], known: Catalog | None = None) -> None:
-        super().__init__(chain, known, Selection())
+        super().__init__(OpenedLogs(tuple(chain), known), Selection())
         self.files = tuple(ends.file for ends in chain)
+
+    @property
+    def chain(self) -> tuple[ChainLog, ...]:
+        """The logs in chain order, each with its ends.
+
+        Raises:
+            UsageError: they are closed.
+        """
+        return self._chain
 
     def __enter__(self) -> Self:
         return self
@@ -280,82 +623,17 @@ class Binlogs(Transactions):
         self.close()
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files; queries are errors from then on."""
+        self._logs.is_closed = True
         for file in self.files:
             file.close()
 
-    def select(
-        self,
-        *,
-        gtid: Texts | None = None,
-        exclude_gtid: Texts | None = None,
-        since: str | datetime | None = None,
-        until: str | datetime | None = None,
-        start_position: int | str | None = None,
-        stop_position: int | str | None = None,
-        db: Texts = (),
-        table: Texts = (),
-        server_id: Numbers = (),
-        thread_id: Numbers = (),
-        xid: Numbers = (),
-        min_bytes: int | str | None = None,
-        limit: int | None = None,
-        where: str | None = None,
-    ) -> SelectedTransactions:
-        """Select transactions, with the same options as the commands.
-
-        All arguments must match; of several values of an argument, one must match. Nothing is read yet. With
-        GTIDs, the search ends when all are found, and logs that cannot contain them are skipped.
+    def verify(self, *, checksums: bool = True) -> VerifyReport:
+        """Check the logs for damage and gaps, as ``binx verify`` does.
 
         Args:
-            gtid: GTIDs to include: one or more sets in MySQL's or MariaDB's syntax.
-            exclude_gtid: GTIDs to exclude; transactions without GTID are not excluded.
-            since: committed at or after this time; also text such as ``2026-11-21T09:30:00Z``. In UTC if no
-                zone is given.
-            until: committed before this time.
-            start_position: starting at or after this position: an offset in bytes, or ``FILE:POS`` with
-                several logs. A position inside a transaction means the start of that transaction.
-            stop_position: ending at or before this position; inside a transaction likewise.
-            db: touching a table in this database; ``*`` and ``?`` match.
-            table: touching this table, ``db.table``; ``*`` and ``?`` match.
-            server_id: first executed on this server.
-            thread_id: executed by this connection.
-            xid: with this storage engine XID.
-            min_bytes: at least this size in the file; also ``64K``, ``10M``.
-            limit: only the first N that match.
-            where: changing a row that matches this condition before or after: ``status = 'paid'``;
-                :meth:`~Transactions.changes` returns only these changes. This requires decoding rows.
-
-        Raises:
-            UsageError: a value is invalid, or the conditions contradict each other.
-            AbsentError: a position is in a log that is not open.
-
-        Warns:
-            BinxWarning: a position is behind the end of its log.
+            checksums: whether to verify checksums.
         """
-        selection = Selection(
-            gtids=gtids_of(gtid),
-            exclude_gtids=gtids_of(exclude_gtid),
-            since=moment_of(since),
-            until=moment_of(until),
-            start=position_of(start_position),
-            stop=position_of(stop_position),
-            databases=texts_of(db),
-            tables=texts_of(table),
-            server_ids=numbers_of(server_id),
-            thread_ids=numbers_of(thread_id),
-            xids=numbers_of(xid),
-            min_bytes=None if min_bytes is None else parse_size(str(min_bytes)),
-            limit=limit,
-        )
-        selection.check()
-        # Validate patterns and positions now instead of at the first query.
-        Search(self._chain, selection, tells=False)
-        for sentence in absent_positions(self._chain, selection.start, selection.stop):
-            warnings.warn(sentence, BinxWarning, stacklevel=2)
-        condition = None
-        if where is not None:
-            from binx.where.condition import Condition
+        from binx.verify import verify
 
-            condition = Condition(where)
-        return SelectedTransactions(self._chain, self._known, selection, condition)
+        return verify([log.file.path for log in self._chain], checksums=checksums)

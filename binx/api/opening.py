@@ -12,17 +12,19 @@ from binx.errors import BinxWarning, UsageError
 from binx.log.chain.chain import chain_problems, in_order
 from binx.log.chain.ends import known_facts
 from binx.log.chain.inputs import open_named
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.schema_dump import dump_of, read_dump
 from binx.source.keyring import given_keys
 
 if TYPE_CHECKING:
+    from binx.compare.diff import LogDiff
     from binx.rows.ddl.schema_dump import SchemaDump
 
 Path: TypeAlias = str | PathLike[str]
 
 
 def open(  # noqa: A001 - it is called as binx.open
-    *paths: Path,
+    *paths: Path | Sequence[Path],
     schema: Path | None = None,
     keyring: Path | Sequence[Path] | None = None,
     key_file: Path | None = None,
@@ -31,7 +33,7 @@ def open(  # noqa: A001 - it is called as binx.open
     """Open the binary logs of one server's chain, given in any order.
 
     Args:
-        paths: files, ``.index`` files, folders, or URIs supported by ``pyarrow.fs``.
+        paths: files, ``.index`` files, folders, or URIs supported by ``pyarrow.fs``; also lists of them.
         schema: CREATE TABLE statements, as written by ``mysqldump --no-data``, for column names that are not
             in the logs: the text, or a file given as :class:`pathlib.Path`. They are valid as of the position
             or time in mysqldump's comments, or in a suffix of the path: ``@start`` or ``@end`` of the logs,
@@ -50,7 +52,8 @@ def open(  # noqa: A001 - it is called as binx.open
     Warns:
         BinxWarning: logs do not follow each other, as where one, or the end of one, is missing.
     """
-    if not paths:
+    named = [path for one in paths for path in _path_list(one)]
+    if not named:
         raise UsageError("expected at least one binary log to open, found none")
     dump = None if schema is None else _dump(schema)
     keys = None
@@ -60,10 +63,35 @@ def open(  # noqa: A001 - it is called as binx.open
             None if key_file is None else fspath(key_file),
             _path_list(identity),
         )
-    chain = in_order(open_named([fspath(path) for path in paths], keys), known_facts)
+    chain = in_order(open_named(named, keys), known_facts)
     for problem in chain_problems(chain):
         warnings.warn(problem.sentence, BinxWarning, stacklevel=2)
     return Binlogs(chain, None if dump is None else dump.known_in([ends.file for ends in chain]))
+
+
+def diff(
+    left: Path | Sequence[Path],
+    right: Path | Sequence[Path],
+    *,
+    contents: bool = True,
+    most: int = 10,
+) -> LogDiff:
+    """Compare the logs of two servers by GTID and content, as ``binx diff`` does.
+
+    Args:
+        left: the logs of one server.
+        right: those of the other.
+        contents: whether to compare what transactions did, not only their GTIDs.
+        most: maximum number of differing transactions to report in detail.
+
+    Raises:
+        RefusedError: all transactions of a side lack GTIDs.
+        SourceError, NotABinlogError, DamagedError, UnsupportedError: a file cannot be read.
+    """
+    from binx.compare.diff import diff_logs
+
+    with open(left) as ours, open(right) as theirs:
+        return diff_logs(ours.chain, theirs.chain, Selection(), contents=contents, most=most)
 
 
 def _path_list(paths: Path | Sequence[Path] | None) -> list[str]:

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import feather
 
 import binx
-from binx.errors import AbsentError, DamagedError, EncryptedError, SourceError, UsageError
+from binx.errors import AbsentError, DamagedError, EncryptedError, RefusedError, SourceError, UsageError
 from tests.cli.process import binx as run_binx
 from tests.conftest import TESTDATA
 from tests.stats.mysqlbinlog import count_listing, find_reader, print_log
@@ -284,7 +284,10 @@ def test_damage_is_told_when_it_is_come_upon_and_not_before(tmp_path: Path) -> N
         ({"table": "orders"}, "DB.TABLE"),
         ({"server_id": -1}, "expected a whole number of at most 64 bits, found -1"),
         ({"xid": [1, 1 << 64]}, "expected a whole number of at most 64 bits, found 18446744073709551616"),
-        ({"thread_id": ["38"]}, "expected a whole number of at most 64 bits, found '38'"),
+        ({"thread_id": ["38x"]}, "expected a whole number of at most 64 bits, found 38x"),
+        ({"thread_id": 3.5}, "expected a text or a whole number, found 3.5"),
+        ({"since": [1, 2]}, "expected one value of since, found [1, 2]"),
+        ({"kind": "dll"}, "expected kinds such as"),
         ({"min_bytes": "much"}, "expected a number of bytes"),
         ({"limit": 0}, "expected a limit of at least 1 transaction"),
         ({"where": "status = "}, "expected a condition"),
@@ -426,3 +429,81 @@ def test_arrow_writes_the_batches_of_a_table_to_files(
         assert written.read_all() == whole
     feather.write_feather(whole, str(path))
     assert feather.read_table(str(path)) == whole
+
+
+def test_the_package_lists_what_it_offers_and_results_say_what_they_are() -> None:
+    assert {"open", "diff", "read_changes", "BinxError"} <= set(dir(binx))
+    with binx.open(LOGS) as logs:
+        assert repr(logs) == "<binlogs mysql-bin.000001, mysql-bin.000002, mysql-bin.000003 and 2 more>"
+        assert repr(logs.select(kind="ddl")).endswith(" and 2 more: kind='ddl'>")
+    assert repr(logs).startswith("<closed binlogs ")
+    for ask in (logs.index, logs.tables, logs.select, logs.stats, logs.verify):
+        with pytest.raises(UsageError, match="the logs are closed"):
+            ask()
+
+
+def test_selected_transactions_are_selected_again() -> None:
+    with binx.open(LOGS) as logs:
+        one = logs.select(table=("shop", "orders"), kind="dml", where="status = 'paid'")
+        again = logs.select(table="shop.orders").select(kind="dml").select(where="status = 'paid'")
+        assert again.index().equals(one.index())
+        both = one.select(where="total > 100").index()
+        assert both.equals(logs.select(table="shop.orders", where="status = 'paid' and total > 100").index())
+        with pytest.raises(UsageError, match="table is selected already"):
+            again.select(table="shop.customers")
+        with pytest.raises(UsageError, match="limit is selected already"):
+            logs.select(limit=3).select(kind="ddl")
+
+
+def test_gtids_begin_and_end_a_selection_and_may_be_short() -> None:
+    with binx.open(LOGS) as logs:
+        chosen = logs.select(from_gtid=f"{SERVER[:4]}:903", until_gtid=f"{SERVER}:905")
+        assert chosen.index()["gtid"].to_pylist() == [f"{SERVER}:{number}" for number in (903, 904, 905)]
+        assert logs.select(since=_SECOND.date()).index().num_rows == logs.index().num_rows
+
+
+def test_changes_have_the_columns_and_rows_asked_for() -> None:
+    with binx.open(LOGS) as logs:
+        everything = logs.changes("shop.payments").read_all()
+        chosen = logs.changes(("shop", "payments"), columns=["id", "amount"]).read_all()
+        assert chosen.equals(everything.select(["id", "amount"]))
+        large = logs.changes("shop.payments", where="amount > 12 and id < 100").read_all()
+        assert large.num_rows == len(
+            duckdb.execute("from everything where amount > 12 and id < 100").fetchall()
+        )
+        with pytest.raises(AbsentError, match="has no column amuont; did you mean amount"):
+            logs.changes("shop.payments", columns=["amuont"])
+
+
+def test_transactions_are_a_stream_of_arrow() -> None:
+    with binx.open(LOGS) as logs:
+        chosen = logs.select(limit=3)
+        assert pa.table(chosen).equals(chosen.index())
+
+
+def test_stats_verify_why_and_diff_are_those_of_the_commands() -> None:
+    with binx.open(LOGS) as logs:
+        figures = logs.stats(by="table")
+        assert figures["transactions"] == logs.index().num_rows
+        assert figures["breakdown"] is not None
+        assert logs.verify().ok
+        changes = list(logs.why("shop.orders", 9007199254740992))
+        assert [change.row["type"] for change in changes[:2]] == ["create", "insert"]
+    assert binx.diff(LOGS, LOGS[0].parent).equal
+
+
+def test_files_and_data_sets_are_written_as_by_the_commands(tmp_path: Path) -> None:
+    with binx.open(LOGS) as logs:
+        chosen = logs.select(table="shop.visits", kind="dml")
+        report = chosen.extract(tmp_path / "visits.json", "json", rows=True, only_matching=True)
+        assert report.transactions > 0
+        with pytest.raises(RefusedError, match="exists; overwrite it with --force"):
+            chosen.extract(tmp_path / "visits.json", "json")
+        chosen.extract(tmp_path / "visits.json", "json", force=True)
+        reports = chosen.to_parquet(tmp_path / "lake")
+        expected = chosen.changes("shop.visits").read_all().num_rows
+        assert sum(report.rows for report in reports) == expected
+        read = binx.read_changes(str(tmp_path / "lake"), "shop.visits").read_all()
+        assert read.num_rows == expected
+        with pytest.warns(binx.BinxWarning, match="no table shop.ordrs in the logs of the data set"):
+            logs.select(table="shop.ordrs").to_parquet(tmp_path / "empty")

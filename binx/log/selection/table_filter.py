@@ -76,6 +76,11 @@ def table_name(text: str) -> tuple[str, str]:
     return db, table
 
 
+def quoted(name: str) -> str:
+    """Return a name within backticks, in which no character is a wildcard."""
+    return f"`{name.replace('`', '``')}`"
+
+
 class TableFilter:
     """Patterns of databases and tables.
 

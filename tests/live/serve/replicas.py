@@ -92,15 +92,18 @@ def status(replica: Server) -> dict[str, str | None]:
     }
 
 
-def wait_for_end(replica: Server, end: str) -> None:
-    """Wait until a replica has applied all up to a position of the source."""
+def wait_for_end(
+    replica: Server, end: str, threads: Sequence[str] = ("IO", "SQL"), *, beyond: bool = False
+) -> None:
+    """Wait until a replica has applied all up to a position of the source, or also what comes after it."""
     name, _, offset = end.rpartition(":")
     deadline = time.monotonic() + SECONDS
     while True:
         found = status(replica)
-        for thread in ("IO", "SQL"):
+        for thread in threads:
             assert not found[f"Last_{thread}_Error"], found[f"Last_{thread}_Error"]
-        if (found["Relay_Source_Log_File"], found["Exec_Source_Log_Pos"]) == (name, offset):
+        reached = (found["Relay_Source_Log_File"] or "", int(found["Exec_Source_Log_Pos"] or 0))
+        if reached == (name, int(offset)) or (beyond and reached >= (name, int(offset))):
             return
         assert time.monotonic() < deadline, found
         replica.sql("DO SLEEP(0.1)")

@@ -171,7 +171,7 @@ def test_a_password_and_tls_guard_the_service(pair: tuple[Server, Server], tmp_p
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
     (tmp_path / "secret").write_text("from here on\n")
-    guarded = ["--user", "repl", "--password-file", tmp_path / "secret"]
+    guarded: list[str | Path] = ["--user", "repl", "--password-file", tmp_path / "secret"]
     tls = f", {side}_SSL=1, {side}_SSL_VERIFY_SERVER_CERT=0"
     with Serving(*guarded, "--tls-cert", certificate, "--tls-key", key, index(source)) as service:
         follow(replica, service.port, BY_GTID[type(source)], more=f"{tls}, {side}_PASSWORD='wrong'")

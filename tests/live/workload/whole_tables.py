@@ -236,5 +236,5 @@ class Tables:
         )
         versions = ("ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING") if self._mariadb else ()
         if self._random.random() < 0.15:
-            return pick((*partitions, *versions))
-        return pick(clauses)
+            return str(pick((*partitions, *versions)))
+        return str(pick(clauses))

@@ -86,7 +86,7 @@ def test_the_file_is_in_the_users_folder_of_configurations(shop: Shop, tmp_path:
         ("[ls\n", "the configuration file is not valid TOML"),
         ("[ls]\nquiet = 'perhaps'\n", "'perhaps' is not a valid boolean"),
         ("[ls]\nlimit = true\n", "expected a text or a number for limit, found True"),
-        ("[ls]\nlimit = 'many'\n", "'many' is not a valid integer"),
+        ("[ls]\nlimit = 'many'\n", "'--limit'"),
         ("[ls]\nsort = 'colour'\n", "'--sort'"),
         ("\0", "the configuration file is not valid TOML"),
     ],

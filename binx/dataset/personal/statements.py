@@ -96,7 +96,7 @@ def _masked_columns(
 
 
 def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
-    """Remove definition texts and defaults that rules apply to from a catalog."""
+    """Remove texts of definitions, and defaults that rules apply to, from a catalog."""
     if rules is None or not any(rules.of_table(table.db, table.name) for table in _all_tables(catalog)):
         return
     document: dict[str, Any] = json.loads(catalog_record(catalog))
@@ -104,7 +104,7 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
         table_rules = rules.of_table(table["db"], table["name"])
         if table_rules is None:
             continue
-        table.pop("ddl", None)
+        _remove_texts(table)
         for column in table.get("columns", ()):
             masking = table_rules.masking(column["name"])
             if masking is None:
@@ -120,6 +120,30 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
                 ):
                     column[fact] = {"text": "", "kind": DefaultKind.EXPRESSION.value}
     catalog.become(recorded_catalog(json.dumps(document).encode()))
+
+
+def _remove_texts(table: dict[str, Any]) -> None:
+    """Remove what a table's statements say in words of their own, which may be values of any column.
+
+    Names remain, by which later statements refer to constraints and partitions.
+    """
+    table.pop("ddl", None)
+    table["options"] = [option for option in table.get("options", ()) if option[0].upper() == "ENGINE"]
+    for check in table.get("checks", ()):
+        check["expression"] = ""
+    for index in (*table.get("indexes", ()), *filter(None, [table.get("primary")])):
+        index.pop("options", None)
+        index["expressions"] = [[place, ""] for place, _ in index.get("expressions", ())]
+    if table.get("partitioning"):
+        parts = table["partitioning"].get("partitions", ())
+        table["partitioning"] |= {
+            "by": "",
+            "subpartitions": "",
+            "partitions": [[name, ""] for name, _ in parts],
+        }
+    for column in table.get("columns", ()):
+        for text in ("comment", "formula", "check", "attributes"):
+            column.pop(text, None)
 
 
 def sealed_record(catalog: Catalog, rules: PersonalData | None) -> bytes:

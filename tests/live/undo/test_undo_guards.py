@@ -9,7 +9,7 @@ import pytest
 from binx.undo.options import OnConflict
 from testdata.servers import Server, ServerError
 from tests.live.logs import logs_of
-from tests.live.test_undo import AGAIN, AS_BEFORE, MISTAKE, rows, undo_of
+from tests.live.undo.test_undo import AGAIN, AS_BEFORE, MISTAKE, rows, undo_of
 
 ACCOUNT = "'some''one'@'localhost'"
 ROWS_OF_SMALL = "SELECT, INSERT, UPDATE, DELETE ON small.*"

@@ -92,18 +92,15 @@ def status(replica: Server) -> dict[str, str | None]:
     }
 
 
-def wait_for_end(
-    replica: Server, end: str, threads: Sequence[str] = ("IO", "SQL"), *, beyond: bool = False
-) -> None:
-    """Wait until a replica has applied all up to a position of the source, or also what comes after it."""
+def wait_for_end(replica: Server, end: str) -> None:
+    """Wait until a replica has applied all up to a position of the source."""
     name, _, offset = end.rpartition(":")
     deadline = time.monotonic() + SECONDS
     while True:
         found = status(replica)
-        for thread in threads:
+        for thread in ("IO", "SQL"):
             assert not found[f"Last_{thread}_Error"], found[f"Last_{thread}_Error"]
-        reached = (found["Relay_Source_Log_File"] or "", int(found["Exec_Source_Log_Pos"] or 0))
-        if reached == (name, int(offset)) or (beyond and reached >= (name, int(offset))):
+        if (found["Relay_Source_Log_File"], found["Exec_Source_Log_Pos"]) == (name, offset):
             return
         assert time.monotonic() < deadline, found
         replica.sql("DO SLEEP(0.1)")

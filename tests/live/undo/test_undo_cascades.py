@@ -26,8 +26,8 @@ from binx.undo.script import write_undo
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
 from tests.live.logs import empty, export_last, log_of, logs_of
-from tests.live.undo.test_undo import undo_of, write_nothing
 from tests.live.undo.round import UndoRound
+from tests.live.undo.test_undo import undo_of, write_nothing
 from tests.slices.sql.sql_of import everything
 
 REFERRING = """

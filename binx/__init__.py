@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         Transactions,
         diff,
         open,  # noqa: A004
+        read_state,
     )
+    from binx.api.query import Database, query
     from binx.errors import BinxError, BinxWarning
     from binx.lake.reading import read_changes
 
@@ -31,6 +33,7 @@ __all__ = [
     "Binlogs",
     "BinxError",
     "BinxWarning",
+    "Database",
     "Figures",
     "SelectedTransactions",
     "TransactionRecord",
@@ -38,7 +41,9 @@ __all__ = [
     "__version__",
     "diff",
     "open",
+    "query",
     "read_changes",
+    "read_state",
 ]
 
 _HOMES = {
@@ -49,8 +54,11 @@ _HOMES = {
     "TransactionRecord": "binx.api",
     "Transactions": "binx.api",
     "Figures": "binx.api",
+    "Database": "binx.api.query",
     "diff": "binx.api",
     "open": "binx.api",
+    "query": "binx.api.query",
+    "read_state": "binx.api",
     "read_changes": "binx.lake.reading",
 }
 

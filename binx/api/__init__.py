@@ -14,7 +14,7 @@ memory.
 """
 
 from binx.api.logs import Binlogs, SelectedTransactions, Transactions
-from binx.api.opening import diff, open  # noqa: A004 - it is called as binx.open
+from binx.api.opening import diff, open, read_state  # noqa: A004 - it is called as binx.open
 from binx.api.records import Figures, TableChange, TransactionRecord
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "Transactions",
     "diff",
     "open",
+    "read_state",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from os import PathLike, fspath
 from types import MappingProxyType, TracebackType
@@ -23,7 +23,7 @@ from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import quoted, table_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, DecoderOptions
-from binx.rows.reading import Reading
+from binx.rows.reading import Reading, no_table
 from binx.slices.search import Search
 from binx.source.wording import did_you_mean, listed
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from binx.api.records import Figures
     from binx.dataset.chain import SourceReport
     from binx.inspect.why import RowChange
+    from binx.lake.table_name import TableName
     from binx.rows.batches import ChangeBatch, TableChanges
     from binx.slices.extract import ExtractReport
     from binx.verify import VerifyReport
@@ -196,25 +197,20 @@ class Transactions:
         """
         import pyarrow as pa
 
-        from binx.rows.columns.arrow_schema import united_schema, with_one_dictionary
-
         if where is not None:
             return self.select(where=where).changes(table, columns=columns, batch_rows=batch_rows)
         name = table_name(table) if isinstance(table, str) else (table[0], table[1])
         table = ".".join(name)
         if batch_rows is not None and batch_rows < 1:
             raise UsageError(f"expected batches of at least 1 row, found {batch_rows}")
-        versions = self._versions(name)
-        if not versions:
+        schema = self._schemas(name.__eq__).get(name)
+        if schema is None:
             near = did_you_mean(table, (".".join(name) for name in self.tables()))
             raise AbsentError(
                 f"no row changes of {table} in {', '.join(ends.file.path for ends in self._chain)};"
                 f" tables() lists the tables that have some{near}"
             )
-        united = united_schema([version.schema for version in versions])
-        schema = with_one_dictionary(united, [version.resolved for version in versions])
-        options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
-        batches = self._batches(name, schema, options)
+        batches = self.batches(name, schema, batch_rows or ROW_GROUP_ROWS)
         if columns is not None:
             for column in columns:
                 if column not in schema.names:
@@ -223,6 +219,67 @@ class Transactions:
             batches = (batch.select(wanted) for batch in batches)
             schema = pa.schema([schema.field(column) for column in wanted])
         return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def schemas(self) -> dict[tuple[str, str], pa.Schema]:
+        """Return the Arrow schema of each table's :meth:`changes`, by database and name, in log order.
+
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
+            AbsentError: no table has the columns of the condition.
+        """
+        return self._schemas(lambda _: True)
+
+    def batches(
+        self, table: tuple[str, str], schema: pa.Schema, rows: int = ROW_GROUP_ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the row changes of a table as batches of one of :meth:`schemas`.
+
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
+        """
+        from binx.rows.columns.arrow_schema import cast_batch
+
+        options = DecoderOptions(row_group_rows=rows)
+        changes: Iterator[ChangeBatch] = self._decoded(table.__eq__, options)
+        if self._where is not None:
+            from binx.where.rows import RowFilter
+
+            condition = RowFilter(self._where, self._catalog(), lambda db, name: True)
+            changes = (condition.chosen(batch)[0] for batch in changes)
+        for batch in changes:
+            if batch.rows:
+                yield cast_batch(batch.batch, schema)
+        if self._where is not None:
+            condition.check()
+
+    def statements(self) -> pa.RecordBatchReader:
+        """Return the statements in the logs: DDL, changes logged as statements, and texts logged with rows.
+
+        The columns are those of the data set's ``statements``.
+
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
+        """
+        import pyarrow as pa
+
+        from binx.dataset.options import StatementTexts
+        from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
+        from binx.rows.statements import Statement
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            search = self._search()
+            reading = Reading(self._catalog(), no_table, DecoderOptions(texts=True))
+            items = (
+                item
+                for part in search.selected()
+                for item in reading.items(part.file, part.table, part.mask)
+                if isinstance(item, Statement)
+            )
+            while some := list(islice(items, STATEMENTS_BATCH)):
+                yield statements_batch(some, texts=StatementTexts.TEXT)
+            _warn(search)
+
+        return pa.RecordBatchReader.from_batches(statements_schema(), batches())
 
     def select(
         self,
@@ -499,40 +556,36 @@ class Transactions:
             tells=False,
         )
 
-    def _batches(
-        self, wanted: tuple[str, str], schema: pa.Schema, options: DecoderOptions
-    ) -> Iterator[pa.RecordBatch]:
-        from binx.rows.columns.arrow_schema import cast_batch
+    def _schemas(self, wanted: Callable[[tuple[str, str]], bool]) -> dict[tuple[str, str], pa.Schema]:
+        """Return the schemas of tables that united all their versions; no rows are decoded."""
+        from binx.rows.columns.arrow_schema import united_schema, with_one_dictionary
 
-        rows: Iterator[ChangeBatch] = self._decoded(wanted, options)
-        if self._where is not None:
-            from binx.where.rows import RowFilter
-
-            condition = RowFilter(self._where, self._catalog(), lambda db, name: True)
-            rows = (condition.chosen(batch)[0] for batch in rows)
-        for batch in rows:
-            if batch.rows:
-                yield cast_batch(batch.batch, schema)
-        if self._where is not None:
-            condition.check()
-
-    def _versions(self, wanted: tuple[str, str]) -> list[TableChanges]:
-        """Return the versions of a table, in order. Rows are decoded only if there is a condition."""
         versions: list[TableChanges] = []
         deque(self._decoded(wanted, DecoderOptions(), versions), maxlen=0)
-        return versions
+        by_name: dict[tuple[str, str], list[TableChanges]] = defaultdict(list)
+        for version in versions:
+            by_name[version.db, version.name].append(version)
+        return {
+            name: with_one_dictionary(
+                united_schema([version.schema for version in own]), [version.resolved for version in own]
+            )
+            for name, own in by_name.items()
+        }
 
     def _decoded(
-        self, wanted: tuple[str, str], options: DecoderOptions, versions: list[TableChanges] | None = None
+        self,
+        wanted: Callable[[tuple[str, str]], bool],
+        options: DecoderOptions,
+        versions: list[TableChanges] | None = None,
     ) -> Iterator[ChangeBatch]:
-        """Yield the rows of a table. With ``versions``, collect its versions instead and decode no rows."""
+        """Yield the rows of tables. With ``versions``, collect their versions instead and decode no rows."""
         from binx.rows.batches import ChangeBatch
 
         catalog = self._catalog()
         search = self._search(verify=versions is None)
         parts = search.selected(rolled_back=False)
         reading = Reading(
-            catalog, lambda db, name: (db, name) == wanted, options, resolve_only=versions is not None
+            catalog, lambda db, name: wanted((db, name)), options, resolve_only=versions is not None
         )
         for file, file_parts in groupby(parts, attrgetter("file")):
             decoder = reading.of(file)
@@ -562,6 +615,17 @@ def _warn(search: Search) -> None:
     for sentence in search.warnings:
         # Attribute the warning to the caller's line, past this function and the method.
         warnings.warn(sentence, BinxWarning, stacklevel=3)
+
+
+def state_of(lake: str, table: TableName, at: str | None, key: Sequence[str], where: str | None) -> pa.Table:
+    """Return a table of a data set at a moment, and warn if the data set does not have all of it."""
+    from binx.lake.at_moment import table_at
+    from binx.where.condition import Condition
+
+    found = table_at(lake, str(table), at, key, None if where is None else Condition(where))
+    for sentence in found.missing:
+        warnings.warn(f"{table} is incomplete: {sentence}", BinxWarning, stacklevel=3)
+    return found.rows
 
 
 class SelectedTransactions(Transactions):
@@ -627,6 +691,42 @@ class Binlogs(Transactions):
         self._logs.is_closed = True
         for file in self.files:
             file.close()
+
+    def state(
+        self,
+        table: str | tuple[str, str],
+        at: str | None = None,
+        *,
+        key: Sequence[str] = (),
+        bases: Sequence[str | PathLike[str]] = (),
+        where: str | None = None,
+    ) -> pa.Table:
+        """Return a table as it was at a moment, as ``binx state`` does.
+
+        Args:
+            table: ``db.table``, or both names, as the table was called then.
+            at: a time, a GTID or ``FILE:POS``; by default the end of the logs.
+            key: the key columns of a table that has no primary key.
+            bases: backups with the rows that were there before the logs.
+            where: a condition that the rows match.
+
+        Raises:
+            AbsentError: there was no such table.
+            RefusedError: the table has no key.
+            UsageError: ``at`` is no moment.
+
+        Warns:
+            BinxWarning: the logs do not have all of the table.
+        """
+        from binx.dataset.options import ParquetOptions
+        from binx.lake.from_logs import data_set_of_logs
+        from binx.lake.table_name import TableName
+
+        name = TableName.parse(table) if isinstance(table, str) else TableName(*table)
+        files, options = [log.file for log in self._chain], ParquetOptions("lz4", jobs=1)
+        paths = [fspath(base) for base in bases]
+        with data_set_of_logs(files, name, self._known, options, bases=paths) as folder:
+            return state_of(folder, name, at, key, where)
 
     def verify(self, *, checksums: bool = True) -> VerifyReport:
         """Check the logs for damage and gaps, as ``binx verify`` does.

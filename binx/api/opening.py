@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, TypeAlias
 
-from binx.api.logs import Binlogs
+from binx.api.logs import Binlogs, state_of
 from binx.errors import BinxWarning, UsageError
 from binx.log.chain.chain import chain_problems, in_order
 from binx.log.chain.ends import known_facts
@@ -17,6 +17,8 @@ from binx.rows.ddl.schema_dump import dump_of, read_dump
 from binx.source.keyring import given_keys
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from binx.compare.diff import LogDiff
     from binx.rows.ddl.schema_dump import SchemaDump
 
@@ -92,6 +94,32 @@ def diff(
 
     with open(left) as ours, open(right) as theirs:
         return diff_logs(ours.chain, theirs.chain, Selection(), contents=contents, most=most)
+
+
+def read_state(
+    lake: Path, table: str, at: str | None = None, *, key: Sequence[str] = (), where: str | None = None
+) -> pa.Table:
+    """Return a table of a data set as it was at a moment, as ``binx state`` does.
+
+    Args:
+        lake: a data set of ``to-parquet``: a folder or a URI.
+        table: ``db.table``, as it was called then.
+        at: a time, a GTID or ``FILE:POS``; by default the end of the logs.
+        key: the key columns of a table that has no primary key.
+        where: a condition that the rows match.
+
+    Raises:
+        AbsentError: there was no such table.
+        RefusedError: the table has no key.
+        UsageError: ``at`` is no moment.
+        BinxError: the data set cannot be read.
+
+    Warns:
+        BinxWarning: the data set does not have all of the table.
+    """
+    from binx.lake.table_name import TableName
+
+    return state_of(fspath(lake), TableName.parse(table), at, key, where)
 
 
 def _path_list(paths: Path | Sequence[Path] | None) -> list[str]:

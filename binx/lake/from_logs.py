@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
+from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
 from binx.lake.base.importing import import_bases
 from binx.lake.table_name import TableName
@@ -68,7 +69,12 @@ def data_set_of_logs(
         selector = Selector(Selection(tables=patterns), in_parts=True)
         for _ in to_parquet(files, folder, selector, catalog, options, progress):
             pass
-        yield folder
+        try:
+            yield folder
+        except BinxError as error:
+            # Nobody knows the temporary folder.
+            error.path = None if error.path == folder else error.path
+            raise
 
 
 def _pattern(name: TableName) -> str:

@@ -7,16 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.dataset.statements import statements_schema
 from binx.errors import AbsentError, BinxError
 from binx.lake.arrivals.arrivals import Search, find_arrivals
 from binx.lake.arrow.images import counts
 from binx.lake.arrow.types import plain
+from binx.lake.dataset.manifests import list_manifests, read_manifests
 from binx.lake.place import Place
 from binx.lake.plan import lives_of
 from binx.lake.published.views import (
     LAST_ROW,
     ORDER,
     Part,
+    United,
     living_columns,
     parts_of,
     unite,
@@ -25,6 +28,7 @@ from binx.lake.published.views import (
 from binx.lake.state.state import State
 from binx.lake.table_name import TableName, listed_tables
 from binx.lake.tables.lives import Life, Unit
+from binx.log.index.transactions import index_schema
 from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
 from binx.source.wording import did_you_mean
 
@@ -38,6 +42,9 @@ _SYSTEM = {
         [("chain", pa.int32()), ("commit_version", pa.int64()), ("row", pa.int64()), ("after", pa.bool_())]
     ),
 }
+
+FACTS = {"transactions": index_schema, "statements": statements_schema}
+"""What a data set has beside row changes, with its columns."""
 
 
 def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
@@ -65,8 +72,7 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
             f"{table} is not among the tables of the data set, which are {listed_tables(names, table)}",
             path=lake,
         )
-    parts = parts_of(name, lives)
-    united = unite(parts, living_columns(lives, name))
+    parts, united = _united(name, lives)
     types = {**_SYSTEM, **{column.name: column.type for column in united}}
     unknown = [column for column in columns or () if column not in types]
     if unknown:
@@ -81,6 +87,53 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
             own = {column.name: column.names[number][0] for column in united if number in column.names}
             for unit in part.units:
                 yield from _batches(unit, part, own, schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def read_schemas(lake: str) -> dict[tuple[str, str], pa.Schema]:
+    """Return the schema of :func:`read_changes` for each table that has changes, by database and name.
+
+    Raises:
+        BinxError: the data set cannot be read.
+    """
+    lives, names = _lives(Place(lake), None)
+    united = {name: _united(name, lives) for name in sorted(names)}
+    return {
+        name: pa.schema([*_SYSTEM.items(), *((column.name, column.type) for column in columns)])
+        for name, (parts, columns) in united.items()
+        if parts
+    }
+
+
+def _united(table: TableName, lives: Sequence[Life]) -> tuple[list[Part], list[United]]:
+    parts = parts_of(table, lives)
+    return parts, unite(parts, living_columns(lives, table))
+
+
+def read_facts(lake: str, kind: str) -> pa.RecordBatchReader:
+    """Read the ``transactions`` or the ``statements`` of all logs of a data set.
+
+    Raises:
+        BinxError: the data set cannot be read.
+    """
+    place = Place(lake)
+    manifests = list(read_manifests(place, list_manifests(place)))
+    # Not every column is in the files of earlier versions.
+    schema = pa.schema([field.with_nullable(True) for field in FACTS[kind]()])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for path in [path for manifest in manifests for path in manifest.others.get(kind, ())]:
+            with place.reading(path) as file:
+                for batch in file.iter_batches():
+                    rows = pa.table(batch)
+                    arrays = [
+                        plain(rows.column(field.name), field.type)
+                        if field.name in rows.column_names
+                        else pa.nulls(len(rows), field.type)
+                        for field in schema
+                    ]
+                    yield from pa.table(arrays, schema=schema).to_batches()
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 

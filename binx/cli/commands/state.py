@@ -14,7 +14,7 @@ from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import Logs, as_json_option, log_options
 from binx.cli.selecting import parse_condition
 from binx.cli.terminal import say_warning, text_output
-from binx.errors import AbsentError, BinxError, ExitCode, SourceError, UsageError
+from binx.errors import AbsentError, ExitCode, SourceError, UsageError
 from binx.lake.options import FILE_FORMATS, PARQUET, SQL
 from binx.source.json_text import json_text
 from binx.source.wording import counted
@@ -206,9 +206,4 @@ def _data_set(logs: Logs, table: str, bases: Sequence[str], *, exact: bool) -> I
             progress=bar.reach,
         ) as folder,
     ):
-        try:
-            yield folder
-        except BinxError as error:
-            # Nobody knows the temporary folder.
-            error.path = None if error.path == folder else error.path
-            raise
+        yield folder

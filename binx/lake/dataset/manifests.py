@@ -142,9 +142,15 @@ class Manifest:
         return pa.concat_tables(parts).sort_by("commit_version")
 
 
+_ARCHIVED = (".zst", ".zst.age")
+
+
 def is_data_set(path: str) -> bool:
-    """Whether a path is a folder, or a URI with manifests, and not a binary log."""
-    return Path(path).is_dir() or ("://" in path and bool(Place(path).files(MANIFESTS)))
+    """Whether a path is a folder or a URI with manifests of exports; an archive of logs has others."""
+    if "://" not in path and not Path(path).is_dir():
+        return False
+    place = Place(path)
+    return bool(place.files(MANIFESTS)) and not any(file.path.endswith(_ARCHIVED) for file in place.files(""))
 
 
 def list_manifests(place: Place) -> list[Listed]:

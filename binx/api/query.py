@@ -1,0 +1,290 @@
+"""SQL over logs, data sets and loaded tables: DuckDB, with views of what they hold.
+
+>>> import binx
+>>> sql = "SELECT count(*) AS orders FROM shop.orders WHERE _change_type = 'insert'"
+>>> binx.query(sql, "testdata/mysql-9.7/shop/mysql-bin.000001").to_pylist()
+[{'orders': 112}]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from os import PathLike, fspath, getpid
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from binx.api.logs import Binlogs, Transactions, state_of
+from binx.api.opening import open as open_logs
+from binx.errors import AbsentError, BinxError, UsageError
+from binx.lake.dataset.manifests import is_data_set
+from binx.lake.place import Place
+from binx.lake.published.views import DuckDb
+from binx.lake.reading import FACTS, read_changes, read_facts, read_schemas
+from binx.lake.state.output import STATE
+from binx.lake.table_name import TableName
+from binx.version import install_command
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    Batches = Callable[[], Iterable[pa.RecordBatch]]
+    Located = tuple[tuple[str, str], pa.Schema, Batches]
+
+_QUERIES = ("SELECT", "EXPLAIN", "MULTI")
+"""What queries are to DuckDB's parser; MULTI is a PIVOT."""
+
+_RESERVED = ("information_schema", "pg_catalog")
+"""Names of schemas that DuckDB keeps for itself."""
+
+_STATE_CALL = re.compile(
+    r"\bstate\s*\(\s*'(?P<table>(?:[^']|'')*)'\s*"
+    r"(?:,\s*(?:moment\s*[:=]=?>?\s*)?'(?P<moment>(?:[^']|'')*)'\s*)?\)",
+    re.IGNORECASE,
+)
+_STATE_TABLE = "state_"
+_MACRO = f"""CREATE MACRO state(name, moment := '') AS TABLE
+SELECT * FROM query_table('{_STATE_TABLE}' || md5(name || chr(10) || moment))"""
+"""DuckDB has no table functions in Python: a state that a query names is registered, and found by this."""
+
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DECIMAL", "FLOAT", "DOUBLE")
+_FOLDER = re.compile(r"^(CREATE OR REPLACE MACRO \w+\(\) AS ).*;$", re.MULTILINE)
+_ROW = "binx row"
+_BATCH_ROWS = 10_000
+
+
+class Database:
+    """DuckDB in memory, with views of binary logs, a data set or loaded tables.
+
+    For logs and a data set, each table's row changes are a view (``shop.orders``), as are ``transactions``
+    and ``statements``, and ``state('shop.orders', '2026-11-21 09:50')`` is a table at a moment. For loaded
+    tables there are the views that the load wrote. Rows are read while a query runs.
+
+    Args:
+        source: opened logs or selected transactions; or a folder or URI of a data set or loaded tables.
+        is_isolated: whether SQL can read no other files.
+
+    Attributes:
+        connection: DuckDB's connection.
+
+    Raises:
+        BinxError: DuckDB is not installed, or the source cannot be read.
+    """
+
+    def __init__(self, source: Transactions | str | PathLike[str], *, is_isolated: bool = False) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise BinxError(f"queries need the package duckdb: {install_command('query')}") from None
+        self._source = source if isinstance(source, Transactions) else fspath(source)
+        self._failures: list[Exception] = []
+        self._lock = Lock()
+        spill = Path(tempfile.gettempdir()) / f"binx-query-{getpid()}"
+        self.connection = duckdb.connect(config={"temp_directory": str(spill)})
+        self._run("SET python_enable_replacements = false")
+        self._run("SET TimeZone = 'UTC'")
+        self._is_loaded = not isinstance(self._source, Transactions) and not is_data_set(self._source)
+        with self._errors():
+            self._run(_MACRO)
+            if self._is_loaded:
+                self._add_loaded(Place(str(self._source)))
+            else:
+                self._add_views()
+            if is_isolated:
+                self._run("SET enable_external_access = false")
+                self._run("SET lock_configuration = true")
+
+    def sql(self, text: str) -> duckdb.DuckDBPyRelation:
+        """Return the result of a query, which is computed when it is fetched.
+
+        Raises:
+            UsageError: it is wrong, or not one query.
+            AbsentError: it asks for a table that does not exist.
+            BinxError: DuckDB cannot answer it, or what it needs cannot be read.
+        """
+        self._failures.clear()
+        with self._errors():
+            statements = self.connection.extract_statements(text)
+            if len(statements) != 1 or statements[0].type.name not in _QUERIES:
+                raise UsageError("expected one query, SELECT or the like, found another statement or several")
+            for call in _STATE_CALL.finditer(text):
+                table, moment = ((call[name] or "").replace("''", "'") for name in ("table", "moment"))
+                self._add_state(table, moment)
+            return self.connection.sql(text)
+
+    def texts(self, text: str) -> tuple[list[bool], list[str], Iterator[tuple[str | None, ...]]]:
+        """Return whether a result's columns are numbers, their names, and its rows as texts, NULL as None."""
+        result = self.sql(text)
+        numeric = [str(kind).startswith(_NUMBERS) for kind in result.types]
+        return numeric, result.columns, self._fetched(result.project("COLUMNS(*)::VARCHAR"))
+
+    def json(self, text: str) -> Iterator[str]:
+        """Yield the rows of a result as JSON objects."""
+        self.sql(text).create_view(_ROW)
+        row = DuckDb.name(_ROW)
+        yield from (
+            line for (line,) in self._fetched(self.connection.sql(f"SELECT to_json({row}) FROM {row}"))
+        )
+
+    def batches(self, text: str) -> pa.RecordBatchReader:
+        """Return a result as a stream of Arrow, with durations for intervals, such as of TIME columns."""
+        import pyarrow as pa
+
+        result = self.sql(text)
+        times = [name for name, kind in zip(result.columns, result.types, strict=True) if kind == "INTERVAL"]
+        if times:
+            lengths = (f"epoch_us({name}) AS {name}" for name in map(DuckDb.name, times))
+            result = result.project(f"* REPLACE ({', '.join(lengths)})")
+        with self._errors():
+            reader = result.to_arrow_reader(_BATCH_ROWS)
+        duration = pa.duration("us")
+        schema = pa.schema(
+            [field.with_type(duration) if field.name in times else field for field in reader.schema]
+        )
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with self._errors():
+                for batch in reader:
+                    yield batch.cast(schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def read(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield batches for DuckDB, whose threads take turns; an error is kept, as DuckDB keeps its text."""
+        try:
+            iterator = iter(batches())
+            while True:
+                with self._lock:
+                    batch = next(iterator, None)
+                if batch is None:
+                    return
+                yield batch
+        except Exception as error:
+            self._failures.append(error)
+            raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of DuckDB into errors of binx; if reading failed, into that error."""
+        import duckdb
+        import pyarrow as pa
+
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
+            if self._failures:
+                raise self._failures.pop() from None
+            message = " ".join(str(error).split("\n\n")[0].split())
+            if isinstance(error, duckdb.CatalogException):
+                if f"name {_STATE_TABLE}" in message:
+                    message = (
+                        "expected two texts in state(), such as state('shop.orders', '2026-11-21 09:50')"
+                    )
+                raise AbsentError(message) from error
+            if isinstance(error, duckdb.ProgrammingError):
+                raise UsageError(message) from error
+            raise BinxError(f"DuckDB ended the query: {message}") from error
+
+    def _fetched(self, result: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:
+        with self._errors():
+            for batch in result.to_arrow_reader(_BATCH_ROWS):
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def _add_views(self) -> None:
+        taken: set[str] = set()
+        for (db, table), schema, batches in self._tables():
+            inside, name = (f"{db}_" if db.lower() in _RESERVED else db), table
+            # To DuckDB, names that differ by case alone are one.
+            while (registered := f"{inside}.{name}" if db else name).lower() in taken:
+                name += "_"
+            taken.add(registered.lower())
+            self.connection.register(registered, _Stream(self, schema, batches))
+            if db:
+                within = f"memory.{DuckDb.name(inside)}"
+                self._run(f"CREATE SCHEMA IF NOT EXISTS {within}")
+                self._run(f"CREATE VIEW {within}.{DuckDb.name(name)} AS FROM {DuckDb.name(registered)}")
+
+    def _tables(self) -> Iterator[Located]:
+        """Yield what there is to be views: database and name, schema, and what yields its batches."""
+        source = self._source
+        facts: dict[str, Batches]
+        if isinstance(source, Transactions):
+            for name, schema in source.schemas().items():
+                yield name, schema, partial(source.batches, name, schema)
+            facts = {"transactions": lambda: source.index().to_batches(), "statements": source.statements}
+        else:
+            for name, schema in read_schemas(source).items():
+                yield name, schema, partial(read_changes, source, str(TableName(*name)))
+            facts = {kind: partial(read_facts, source, kind) for kind in FACTS}
+        for kind, schema_of in FACTS.items():
+            yield ("", kind), schema_of(), facts[kind]
+
+    def _add_loaded(self, place: Place) -> None:
+        """Add the views that a load wrote, for the folder where they are now."""
+        folder = place.shown("").replace("'", "''")
+        script = (place.read(DuckDb.path) or b"").decode()
+        self._run(_FOLDER.sub(lambda match: f"{match[1]}'{folder}';", script, count=1))
+        self._run(f"SET allowed_directories = ['{folder}']")
+
+    def _add_state(self, table: str, moment: str) -> None:
+        source, at = self._source, moment or None
+        if isinstance(source, Binlogs):
+            rows = source.state(table, at)
+        elif isinstance(source, Transactions) or self._is_loaded:
+            raise UsageError("expected a data set, or logs without a selection, for state()")
+        else:
+            rows = state_of(source, TableName.parse(table), at, (), None)
+        digest = hashlib.md5(f"{table}\n{moment}".encode(), usedforsecurity=False).hexdigest()
+        self.connection.register(_STATE_TABLE + digest, rows)
+
+    def _run(self, sql: str) -> None:
+        self.connection.execute(sql).fetchall()
+
+
+class _Stream:
+    """A table that is read again by each scan."""
+
+    def __init__(self, database: Database, schema: pa.Schema, batches: Batches) -> None:
+        self._database = database
+        self._schema = schema
+        self._batches = batches
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._database.read(self._batches))
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def has_tables(path: str) -> bool:
+    """Whether a path is a data set or loaded tables, and not binary logs."""
+    if "://" not in path and not Path(path).is_dir():
+        return False
+    return is_data_set(path) or Place(path).read(STATE) is not None
+
+
+def query(sql: str, source: Transactions | str | PathLike[str] | Sequence[str | PathLike[str]]) -> pa.Table:
+    """Answer a query with DuckDB, as ``binx query`` does; see :class:`Database` for what it can ask.
+
+    Args:
+        source: opened logs or selected transactions; paths of logs; or a data set, or loaded tables.
+
+    Raises:
+        UsageError: the query is wrong.
+        AbsentError: it asks for a table that does not exist.
+        BinxError: DuckDB is not installed or cannot answer it, or what it needs cannot be read.
+    """
+    if isinstance(source, Transactions):
+        return Database(source).batches(sql).read_all()
+    if isinstance(source, str | PathLike):
+        if has_tables(fspath(source)):
+            return Database(source).batches(sql).read_all()
+        source = [source]
+    with open_logs(source) as log:
+        return Database(log).batches(sql).read_all()

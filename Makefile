@@ -129,7 +129,7 @@ standalone: wheel ## build dist/binx, a folder that runs without Python (and wit
 		--specpath build --collect-submodules binx --recursive-copy-metadata binx-binlog --collect-all tzdata build/standalone/bin/binx
 	mkdir -p dist/binx/man && cp man/*.[15] dist/binx/man/ && cp LICENSE dist/binx/
 
-bare: standalone ## run the wheel and the folder in bare Debian roots (as root, with debootstrap)
+bare: standalone ## run the wheel, the folder and `make demo` in bare Debian roots (as root, with debootstrap)
 	$(PYTHON) -m tests.bare
 
 transcripts: $(VENV)/.installed ## regenerate the command output in README.md and docs/

@@ -1,8 +1,9 @@
-"""The wheel and the standalone folder, installed where there is next to nothing: ``python -m tests.bare``.
+"""The wheel, the standalone folder and a checkout where there is next to nothing: ``python -m tests.bare``.
 
 Each runs in a root of its own that debootstrap makes: the wheel in Debian with its Python, without a
-compiler; the standalone folder in Debian without Python. It takes root, the network, and what ``make wheel``
-and ``make standalone`` have built.
+compiler; the standalone folder in Debian without Python; ``make demo`` of a checkout in Debian with Python
+and its headers, without a compiler and without Java. It takes root, the network, and what ``make wheel`` and
+``make standalone`` have built.
 """
 
 from __future__ import annotations
@@ -70,18 +71,48 @@ def install_folder() -> tuple[Path, str]:
     return root, "/opt/binx/binx"
 
 
+def run_demo() -> None:
+    """Run ``make demo`` of the committed files, which installs a compiler and a Java of its own."""
+    root = make_root("checkout", "python3-venv", "python3-dev", "make")
+    shutil.rmtree(root / "binx", ignore_errors=True)
+    (root / "binx").mkdir()
+    with subprocess.Popen(["git", "archive", "HEAD"], cwd=PROJECT, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "-x", "-C", root / "binx"], stdin=archive.stdout, check=True)
+    # The host's way to the network; Spark asks for the address of localhost.
+    shutil.copy("/etc/ssl/certs/ca-certificates.crt", root / "etc" / "authorities.crt")
+    shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
+    (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
+    mount = root / "proc"
+    subprocess.run(["mount", "--bind", "/proc", mount], check=True)
+    try:
+        settings = ["env", "HOME=/root", "PIP_CERT=/etc/authorities.crt"]
+        printed = run(root, *settings, "make", "-C", "/binx", "demo")
+    finally:
+        subprocess.run(["umount", mount], check=True)
+    without_tools(root, "cc", "gcc", "java")
+    tables = [line for line in printed.splitlines() if line.endswith("rows  equal")]
+    assert tables, "the demo has compared no table"
+    print(f"make demo: {len(tables)} tables are equal to those of the server")
+
+
+def without_tools(root: Path, *tools: str) -> None:
+    """Check that a root was bare."""
+    for tool in tools:
+        assert not any((root / "usr" / "bin").glob(tool)), f"{root.name} is not bare: it has {tool}"
+
+
 def main() -> None:
-    """Install both, run the commands, compare what they print."""
+    """Install wheel and folder, run the commands, compare what they print; run the demo."""
     printed: dict[str, list[str]] = {}
     for root, program in (install_wheel(), install_folder()):
         printed[root.name] = [run(root, program, *command) for command in COMMANDS]
-        for compiler in ("cc", "gcc"):
-            assert not any((root / "usr" / "bin").glob(compiler)), "the root is not bare"
-    assert not any((BUILD / "standalone" / "usr" / "bin").glob("python3*")), "the root is not bare"
+        without_tools(root, "cc", "gcc")
+    without_tools(BUILD / "standalone", "python3*")
     for command, one, other in zip(COMMANDS[1:], *(texts[1:] for texts in printed.values()), strict=True):
         if one != other:
             sys.exit(f"{' '.join(command)}: the wheel and the standalone folder print different things")
         print(f"{' '.join(command)}: {len(one.splitlines())} lines in both")
+    run_demo()
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import statistics
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 
 from bench.process import Reading, run_measured
@@ -27,22 +27,19 @@ class Outcome:
     Attributes:
         task: the task.
         readings: what each run cost; empty where the first one failed.
+        starts: what each run on a small log cost.
         reason: why there are none.
     """
 
     task: Task
     readings: list[Reading] = field(default_factory=list)
+    starts: list[Reading] = field(default_factory=list)
     reason: str | None = None
 
     @property
-    def cpu(self) -> float:
-        """The least seconds of processor time."""
-        return min(reading.cpu for reading in self.readings)
-
-    @property
-    def median_cpu(self) -> float:
-        """The median of the seconds of processor time."""
-        return statistics.median(reading.cpu for reading in self.readings)
+    def best(self) -> Reading:
+        """The run that took the least processor time."""
+        return min(self.readings, key=attrgetter("cpu"))
 
     @property
     def wall(self) -> float:
@@ -53,6 +50,13 @@ class Outcome:
     def peak(self) -> int:
         """The most bytes of memory of all runs."""
         return max(reading.peak for reading in self.readings)
+
+    @property
+    def start_share(self) -> float | None:
+        """What starting up takes of the processor time; None where that was not measured."""
+        if not self.starts or not self.best.cpu:
+            return None
+        return min(reading.cpu for reading in self.starts) / self.best.cpu
 
 
 def run_task(
@@ -79,7 +83,7 @@ def run_task(
     if reading.status:
         return reading
     times = json.loads(answer.read_text("utf-8"))
-    return replace(reading, cpu=times["cpu"], wall=times["wall"])
+    return replace(reading, user=times["user"], system=times["system"], wall=times["wall"])
 
 
 def measure(tasks: Sequence[Task], rounds: int, scratch: Path, run: Runner = run_task) -> list[Outcome]:
@@ -103,6 +107,8 @@ def measure(tasks: Sequence[Task], rounds: int, scratch: Path, run: Runner = run
                 outcome.reason = outcomes[needs].reason
             if outcome.reason is None:
                 print(f"round {turn + 1} of {rounds}: {name}", file=sys.stderr)
+                if outcome.task.start is not None:
+                    outcome.starts.append(run(outcome.task.start, folders[name], None))
                 reading = run(outcome.task, folders[name], folders[needs] if needs else None)
                 outcome.reason = _failure(outcome.task, reading)
                 outcome.readings.append(reading)

@@ -29,7 +29,8 @@ class Reading:
     """What one run of a command cost.
 
     Attributes:
-        cpu: seconds of processor time, user and system, of the process and the children it waited for.
+        user: seconds of processor time in programs, of the process and the children it waited for.
+        system: seconds of processor time that the system worked for them.
         wall: seconds from start to end.
         peak: bytes of memory that were resident at most, in the process or in one of its children; or, where
             it has children, in all of them together, what they share counted once. Linux counts what
@@ -38,11 +39,17 @@ class Reading:
         message: the last that it wrote on standard error.
     """
 
-    cpu: float
+    user: float
+    system: float
     wall: float
     peak: int
     status: int
     message: str = ""
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor time, user and system."""
+        return self.user + self.system
 
 
 class _Together:
@@ -118,7 +125,8 @@ def run_measured(
         lines = errors.read().decode(errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return Reading(
-        cpu=usage.ru_utime + usage.ru_stime,
+        user=usage.ru_utime,
+        system=usage.ru_stime,
         wall=wall,
         peak=max(usage.ru_maxrss * _KIBIBYTE, together.peak),
         status=process.returncode,

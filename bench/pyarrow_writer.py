@@ -1,18 +1,19 @@
 """Writes the tables of a data set again with pyarrow alone: ``python -m bench.pyarrow_writer DATASET OUT``.
 
 Each row group is read into memory and then written with the settings that the data set's own files have, on
-one thread; only the writing is timed. Prints one JSON object: seconds of processor time and of wall time, and
-the rows written.
+one thread; only the writing is timed. Prints one JSON object: seconds of processor time, user and system,
+seconds of wall time, and the rows written.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,32 +23,50 @@ _LEVELS = {"RLE", "BIT_PACKED"}
 _DICTIONARY_BYTES = 4 * 1024 * 1024
 
 
+class _Clocks(NamedTuple):
+    """Seconds of processor time of this process, and of wall time."""
+
+    user: float
+    system: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> _Clocks:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return cls(usage.ru_utime, usage.ru_stime, time.perf_counter())
+
+    def since(self, begin: _Clocks) -> _Clocks:
+        """These and what has passed since the beginning."""
+        passed = zip(self, begin, self.now(), strict=True)
+        return _Clocks(*(spent + end - start for spent, start, end in passed))
+
+
 def main(words: list[str]) -> int:
     """Write the data set; returns the exit code."""
     dataset, target = Path(words[0]), Path(words[1])
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     level = _compression_level(dataset)
-    cpu = wall = 0.0
+    spent = _Clocks(0.0, 0.0, 0.0)
     rows = 0
     for number, path in enumerate(sorted(dataset.rglob("*.parquet"))):
         with pq.ParquetFile(path) as file:
             if not file.metadata.num_row_groups:
                 continue
             settings = writer_settings(file.metadata, level)
-            clocks = time.process_time(), time.perf_counter()
+            begin = _Clocks.now()
             writer = pq.ParquetWriter(str(target / f"{number}.parquet"), file.schema_arrow, **settings)
-            cpu, wall = cpu + time.process_time() - clocks[0], wall + time.perf_counter() - clocks[1]
+            spent = spent.since(begin)
             for group in range(file.metadata.num_row_groups):
                 table = file.read_row_group(group, use_threads=False)
-                clocks = time.process_time(), time.perf_counter()
+                begin = _Clocks.now()
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
-                cpu, wall = cpu + time.process_time() - clocks[0], wall + time.perf_counter() - clocks[1]
+                spent = spent.since(begin)
                 rows += table.num_rows
-            clocks = time.process_time(), time.perf_counter()
+            begin = _Clocks.now()
             writer.close()
-            cpu, wall = cpu + time.process_time() - clocks[0], wall + time.perf_counter() - clocks[1]
-    print(json.dumps({"cpu": cpu, "wall": wall, "rows": rows}))
+            spent = spent.since(begin)
+    print(json.dumps({**spent._asdict(), "rows": rows}))
     return 0
 
 

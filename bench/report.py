@@ -14,7 +14,10 @@ from bench.logs import Log
 from bench.measure import Outcome
 
 _MEBIBYTE = 1 << 20
-_HEADINGS = ("task", "CPU s", "median", "wall s", "peak MiB", "GB/s", "CPU of others, as a multiple")
+_HEADINGS = (
+    *("task", "CPU s", "user s", "system s", "wall s", "start-up", "peak MiB", "GB/s"),
+    "CPU of others, as a multiple",
+)
 _WALL = "wall of "
 _PACKAGES = ("binx", "pyarrow", "Cython")
 
@@ -73,12 +76,12 @@ def _row(outcome: Outcome, others: Sequence[Outcome], size: int) -> tuple[str, .
     if outcome.reason is not None:
         return (outcome.task.name, outcome.reason)
     size *= max(1, len(outcome.task.names))
-    speed = f"{size / outcome.cpu / 1e9:.2f}" if size and outcome.cpu else ""
+    best, share = outcome.best, outcome.start_share
+    speed = f"{size / best.cpu / 1e9:.2f}" if size and best.cpu else ""
     return (
         outcome.task.name,
-        _seconds(outcome.cpu),
-        _seconds(outcome.median_cpu),
-        _seconds(outcome.wall),
+        *map(_seconds, (best.cpu, best.user, best.system, outcome.wall)),
+        "" if share is None else f"{share:.0%}",
         f"{outcome.peak / _MEBIBYTE:.0f}",
         speed,
         ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios(outcome, others).items()),
@@ -87,11 +90,11 @@ def _row(outcome: Outcome, others: Sequence[Outcome], size: int) -> tuple[str, .
 
 def ratios(outcome: Outcome, others: Sequence[Outcome]) -> dict[str, float]:
     """The least CPU or wall time of each task that this one is compared with, divided by its own."""
-    if outcome.reason is not None or not outcome.cpu:
+    if outcome.reason is not None or not outcome.best.cpu:
         return {}
     known = {other.task.name: other for other in others if other.reason is None}
     task = outcome.task
-    found = {name: known[name].cpu / outcome.cpu for name in task.against if name in known}
+    found = {name: known[name].best.cpu / outcome.best.cpu for name in task.against if name in known}
     walls = {_WALL + name: known[name].wall / outcome.wall for name in task.wall_against if name in known}
     return found | walls
 
@@ -118,6 +121,7 @@ def _log_json(measured: Measured) -> dict[str, Any]:
                 "name": outcome.task.name,
                 "reason": outcome.reason,
                 "readings": [asdict(reading) for reading in outcome.readings],
+                "starts": [asdict(reading) for reading in outcome.starts],
                 "ratios": ratios(outcome, measured.outcomes),
             }
             for outcome in measured.outcomes

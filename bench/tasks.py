@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.logs import Log
+from bench.recipe import COMPRESSED
 from bench.recipes import RECIPES
 from testdata.programs import Programs
 from testdata.servers import MySQLServer
@@ -54,6 +55,7 @@ class Task:
         names: the names that it gets there; its own where there is none.
         needs: the task whose folder it reads, and that must have been run before.
         tells_time: whether it prints its own times as JSON, which count instead of the process's.
+        start: the same on a small log, which is what starting up takes.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Task:
     names: tuple[str, ...] = ()
     needs: str | None = None
     tells_time: bool = False
+    start: Task | None = None
 
 
 BINX = ("{programs}/binx",)
@@ -93,6 +96,23 @@ def log_tasks(log: Log, programs: Programs) -> list[Task]:
         Task(CAT, ("cat", path)),
         Task(COPY, ("cat", path), output="copy"),
         *_reader_tasks(log, programs),
+        *(
+            replace(task, start=None if task.needs else on_small)
+            for task, on_small in zip(_binx_tasks(log), _binx_tasks(_small_log(log.kind)), strict=True)
+        ),
+        Task(TWO_AT_ONCE, _two_at_once(path), wall_against=(TO_PARQUET,)),
+        Task(
+            PYARROW,
+            (sys.executable, "-m", "bench.pyarrow_writer", "{needed}", "{work}"),
+            needs=TO_PARQUET,
+            tells_time=True,
+        ),
+    ]
+
+
+def _binx_tasks(log: Log) -> list[Task]:
+    path = str(log.path)
+    return [
         Task(EXTRACT_GTID, _extract(log, "--gtid", log.gtid), against=(READER_GTID, CAT)),
         Task(INDEX, (*BINX, "index", "--quiet", f"{{work}}/{log.path.name}"), against=(CAT,), link=log.path),
         Task(
@@ -110,25 +130,29 @@ def log_tasks(log: Log, programs: Programs) -> list[Task]:
         Task(VERIFY, (*BINX, "verify", "--quiet", path), against=(READER_CHECKSUMS, CAT)),
         Task(TO_PARQUET, _to_parquet(1, path), against=(READER_ROWS, PYARROW)),
         Task(TO_PARQUET_JOBS, _to_parquet(2, path), against=(TO_PARQUET,), wall_against=(TO_PARQUET,)),
-        Task(TWO_AT_ONCE, _two_at_once(path), wall_against=(TO_PARQUET,)),
         _two_logs(TWO_LOGS, log, 1),
         replace(_two_logs(TWO_LOGS_JOBS, log, 2), against=(TWO_LOGS,), wall_against=(TWO_LOGS,)),
-        Task(
-            PYARROW,
-            (sys.executable, "-m", "bench.pyarrow_writer", "{needed}", "{work}"),
-            needs=TO_PARQUET,
-            tells_time=True,
-        ),
         Task(EXTRACT_SQL, _extract(log, "--format", "sql"), against=(READER_ROWS,)),
     ]
+
+
+def _small_log(kind: str) -> Log:
+    """A log of some twenty transactions in three tables, compressed where the kind's are."""
+    recipe = RECIPES[kind]
+    folder, source = ("mysql-9.7", "c6cf1aac-e590-11f1-b32d-02fc00000001:")
+    if not issubclass(recipe.server, MySQLServer):
+        folder, source = ("mariadb-10.11", "0-10-")
+    name = "compressed" if COMPRESSED in recipe.options else "row_image_noblob"
+    path = PROJECT / "testdata" / folder / "small" / f"{name}.binlog"
+    return Log(kind, path, path.stat().st_size, recipe.server.daemon, f"{source}8", f"{source}7")
 
 
 def _extract(log: Log, *options: str) -> tuple[str, ...]:
     return (*BINX, "extract", "--quiet", *options, "-o", "{work}/slice", str(log.path))
 
 
-def _to_parquet(jobs: int, *logs: str) -> tuple[str, ...]:
-    return (*BINX, "to-parquet", "--quiet", "--jobs", str(jobs), "-o", "{work}", *logs)
+def _to_parquet(jobs: int, *logs: str, dataset: str = "{work}") -> tuple[str, ...]:
+    return (*BINX, "to-parquet", "--quiet", "--jobs", str(jobs), "-o", dataset, *logs)
 
 
 def _two_at_once(log: str) -> tuple[str, ...]:
@@ -141,7 +165,8 @@ def _two_at_once(log: str) -> tuple[str, ...]:
 def _two_logs(name: str, log: Log, jobs: int) -> Task:
     """The same log twice, as two of a chain."""
     names = ("mysql-bin.000001", "mysql-bin.000002")
-    return Task(name, _to_parquet(jobs, *(f"{{work}}/{one}" for one in names)), link=log.path, names=names)
+    command = _to_parquet(jobs, *(f"{{work}}/{one}" for one in names), dataset="{work}/dataset")
+    return Task(name, command, link=log.path, names=names)
 
 
 def _reader_tasks(log: Log, programs: Programs) -> list[Task]:

@@ -24,30 +24,33 @@ from tests.stats.mysqlbinlog import count_listing, count_with_binx, find_reader,
 MEBIBYTE = 1 << 20
 
 
-def outcome(name: str, *cpu: float, against: tuple[str, ...] = (), reason: str | None = None) -> Outcome:
-    readings = [Reading(seconds, seconds * 2, 30 * MEBIBYTE, 0) for seconds in cpu]
-    return Outcome(Task(name, ("true",), against=against), readings, reason)
+def readings(*cpu: float) -> list[Reading]:
+    return [Reading(seconds * 3 / 4, seconds / 4, seconds * 2, 30 * MEBIBYTE, 0) for seconds in cpu]
 
 
 LOG = Log("oltp", Path("/logs/mysql-bin.000001"), 1_000_000_000, "MySQL 9.7.0", "u:9", "u:8")
 
 OUTCOMES = [
-    outcome("slow", 2.5, 2.0, 4.0),
-    outcome("fast", 0.5, 0.75, 0.625, against=("slow", "missing", "absent")),
-    outcome("missing", reason="not there"),
+    Outcome(Task("slow", ("true",)), readings(2.5, 2.0, 4.0)),
+    Outcome(
+        Task("fast", ("true",), against=("slow", "missing", "absent")),
+        readings(0.5, 0.75, 0.625),
+        readings(0.15, 0.1),
+    ),
+    Outcome(Task("missing", ("true",)), reason="not there"),
 ]
 
 TABLE = """\
 oltp: a log
 1,234,567 transactions, 8 events
-task     CPU s  median  wall s  peak MiB  GB/s  CPU of others, as a multiple
-slow      2.00    2.50    4.00        30  0.50
-fast     0.500   0.625    1.00        30  2.00  slow 4.00
+task     CPU s  user s  system s  wall s  start-up  peak MiB  GB/s  CPU of others, as a multiple
+slow      2.00    1.50     0.500    4.00                  30  0.50
+fast     0.500   0.375     0.125    1.00       20%        30  2.00  slow 4.00
 missing  not there
 """
 
 
-def test_a_table_has_a_line_a_task_with_least_and_median_and_ratios_of_the_least() -> None:
+def test_a_table_has_a_line_a_task_with_its_least_times_the_share_of_starting_up_and_ratios() -> None:
     contents = {"transactions": 1_234_567, "events": 8}
     assert render(Measured("oltp: a log", LOG, contents, OUTCOMES)) == TABLE
 

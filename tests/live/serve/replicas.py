@@ -92,18 +92,25 @@ def status(replica: Server) -> dict[str, str | None]:
     }
 
 
-def wait_for_end(replica: Server, end: str) -> None:
-    """Wait until a replica has applied all up to a position of the source."""
-    name, _, offset = end.rpartition(":")
+def logged(server: Server) -> str:
+    """The GTIDs of what a server has logged; of MariaDB the last one of each domain."""
+    name = "gtid_executed" if isinstance(server, MySQLServer) else "gtid_binlog_pos"
+    return str(server.query(f"SELECT @@GLOBAL.{name}")[0][0])
+
+
+def wait_for(replica: Server, gtids: str, threads: Sequence[str] = ("IO", "SQL")) -> None:
+    """Wait until a replica has applied GTIDs; an error of one of its threads is a failure.
+
+    Args:
+        threads: those that must have no error: a source that has ended is one for the receiver.
+    """
+    wait = "WAIT_FOR_EXECUTED_GTID_SET" if isinstance(replica, MySQLServer) else "MASTER_GTID_WAIT"
     deadline = time.monotonic() + SECONDS
-    while True:
+    while replica.query(f"SELECT {wait}('{gtids}', 1)") != [("0",)]:
         found = status(replica)
-        for thread in ("IO", "SQL"):
+        for thread in threads:
             assert not found[f"Last_{thread}_Error"], found[f"Last_{thread}_Error"]
-        if (found["Relay_Source_Log_File"], found["Exec_Source_Log_Pos"]) == (name, offset):
-            return
         assert time.monotonic() < deadline, found
-        replica.sql("DO SLEEP(0.1)")
 
 
 def wait_for_error(replica: Server, thread: str = "IO") -> str:

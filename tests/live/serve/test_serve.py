@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from binx.event.header import EventType
 from testdata.servers import MariaDBServer, MySQLServer, Server
+from testdata.small import drop_databases
+from tests.cli.process import binx
 from tests.live.logs import needed
-from tests.live.serve.replicas import Serving, checksums, follow, wait_for_end
+from tests.live.serve.replicas import Serving, checksums, follow, logged, wait_for, wait_for_error
+from tests.pull.wire import events_of
 
-START = {
-    "GTIDs": {MySQLServer: "SOURCE_AUTO_POSITION=1", MariaDBServer: "MASTER_USE_GTID=slave_pos"},
-    "position": {
-        MySQLServer: "SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='mysql-bin.000001', SOURCE_LOG_POS=4",
-        MariaDBServer: "MASTER_USE_GTID=no, MASTER_LOG_FILE='mysql-bin.000001', MASTER_LOG_POS=4",
-    },
+BY_GTID = {MySQLServer: "SOURCE_AUTO_POSITION=1", MariaDBServer: "MASTER_USE_GTID=slave_pos"}
+BY_POSITION = {
+    MySQLServer: "SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='mysql-bin.000001', SOURCE_LOG_POS=4",
+    MariaDBServer: "MASTER_USE_GTID=no, MASTER_LOG_FILE='mysql-bin.000001', MASTER_LOG_POS=4",
+}
+OPTIONS = ("--relay-log=relay", "--relay-log-purge=0", "--max-allowed-packet=1G")
+OF_A_LOG = {
+    EventType.FORMAT_DESCRIPTION,
+    EventType.ROTATE,
+    EventType.STOP,
+    EventType.PREVIOUS_GTIDS,
+    EventType.MARIADB_GTID_LIST,
+    EventType.MARIADB_BINLOG_CHECKPOINT,
+    EventType.HEARTBEAT,
+    EventType.HEARTBEAT_V2,
 }
 
 
-def write(server: Server, rows: int) -> None:
-    """A few logs of a table."""
+def write(server: Server, rows: int) -> list[str]:
+    """Write a few logs of one table; the ends of each."""
+    ends = []
     server.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)")
     for _ in range(4):
         server.sql(
             "INSERT INTO t (v) VALUES (REPEAT('v', 900));" * rows + "UPDATE t SET v = 'w' LIMIT 2", "shop"
         )
+        ends.append(end_of(server))
         server.flush_logs()
+    return ends
 
 
 def end_of(server: Server) -> str:
@@ -36,21 +53,153 @@ def end_of(server: Server) -> str:
     return f"{name}:{position}"
 
 
-@pytest.fixture(params=[MySQLServer, MariaDBServer], ids=["mysql", "mariadb"])
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Server, Server]]:
-    """A server with logs, and an empty one with another server id."""
+def transaction_events(logs: Iterable[Path]) -> list[bytes]:
+    """The events of transactions, as the bytes are in the logs."""
+    return [event for log in logs for event in events_of(log.read_bytes()) if event[4] not in OF_A_LOG]
+
+
+def index(server: Server) -> Path:
+    return server.binlog_folder / "mysql-bin.index"
+
+
+@pytest.fixture(params=[MySQLServer, MariaDBServer], ids=["mysql", "mariadb"], scope="module")
+def servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Server]]:
     kind = needed(request.param)
-    with kind(tmp_path / "source") as source, kind(tmp_path / "replica", ["--server-id=2"]) as replica:
-        source.reset()
-        replica.reset()
+    folder = tmp_path_factory.mktemp("serve")
+    with (
+        kind(folder / "source", OPTIONS) as source,
+        kind(folder / "replica", [*OPTIONS, "--server-id=2"]) as replica,
+    ):
         yield source, replica
 
 
-@pytest.mark.parametrize("start", START)
-def test_a_replica_takes_a_chain(pair: tuple[Server, Server], start: str) -> None:
+@pytest.fixture
+def pair(servers: tuple[Server, Server]) -> tuple[Server, Server]:
+    """A server without logs, and an empty one with another server id that follows nobody."""
+    source, replica = servers
+    word = "REPLICA" if isinstance(replica, MySQLServer) else "SLAVE"
+    replica.sql(f"STOP {word}; RESET {word} ALL")
+    for server in servers:
+        drop_databases(server)
+        server.reset()
+        if isinstance(server, MariaDBServer):
+            server.sql("SET GLOBAL gtid_slave_pos = ''")
+    return source, replica
+
+
+@pytest.mark.parametrize("start", [BY_GTID, BY_POSITION], ids=["GTIDs", "position"])
+def test_a_replica_takes_a_chain_byte_for_byte(
+    pair: tuple[Server, Server], start: dict[type[Server], str]
+) -> None:
     source, replica = pair
     write(source, 200)
-    with Serving(source.binlog_folder / "mysql-bin.index") as service:
-        follow(replica, service.port, START[start][type(source)])
-        wait_for_end(replica, end_of(source))
+    with Serving(index(source)) as service:
+        follow(replica, service.port, start[type(source)])
+        wait_for(replica, logged(source))
         assert checksums(replica) == checksums(source)
+        relay = sorted(replica.binlog_folder.glob("relay.0*"))
+        assert transaction_events(relay) == transaction_events(source.binlogs())
+
+
+def test_an_end_within_the_logs_is_the_end_and_another_service_goes_on(pair: tuple[Server, Server]) -> None:
+    source, replica = pair
+    source.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)")
+    source.sql("INSERT INTO t (v) VALUES ('kept');" * 20, "shop")
+    state, gtids = checksums(source), logged(source)
+    source.sql("INSERT INTO t (v) VALUES ('later');" * 20, "shop")
+    source.flush_logs()
+    source.sql("INSERT INTO t (v) VALUES ('last')", "shop")
+    with Serving("--until", gtids, "--once", index(source)) as service:
+        follow(replica, service.port, BY_GTID[type(source)])
+        assert service.ended() == 0, service.said
+    wait_for(replica, gtids, threads=("SQL",))
+    assert checksums(replica) == state
+    with Serving(index(source)) as service:
+        word = "REPLICA" if isinstance(replica, MySQLServer) else "SLAVE"
+        replica.sql(f"STOP {word}")
+        follow(replica, service.port, BY_GTID[type(source)])
+        wait_for(replica, logged(source))
+        assert checksums(replica) == checksums(source)
+
+
+def test_packets_of_any_size_go_through(pair: tuple[Server, Server]) -> None:
+    source, replica = pair
+    source.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)")
+    event = (1 << 24) - 1
+    for size in (40_000_000, 2 * event, *range(event - 50, event - 38), 1 << 20):
+        source.sql(f"INSERT INTO t (v) VALUES (REPEAT('v', {size}))", "shop")
+    packet = "replica" if isinstance(replica, MySQLServer) else "slave"
+    replica.sql(f"SET GLOBAL {packet}_max_allowed_packet = 1073741824")
+    with Serving(index(source)) as service:
+        follow(replica, service.port, BY_GTID[type(source)])
+        wait_for(replica, logged(source))
+        assert checksums(replica) == checksums(source)
+
+
+def test_an_archive_is_a_source(pair: tuple[Server, Server], tmp_path: Path) -> None:
+    source, replica = pair
+    write(source, 50)
+    assert binx("archive", "--quiet", index(source), "--to", tmp_path / "archive").code == 0
+    with Serving(tmp_path / "archive") as service:
+        follow(replica, service.port, BY_GTID[type(source)])
+        wait_for(replica, logged(source))
+        assert checksums(replica) == checksums(source)
+
+
+def test_a_password_and_tls_guard_the_service(pair: tuple[Server, Server], tmp_path: Path) -> None:
+    source, replica = pair
+    write(source, 5)
+    side = "SOURCE" if isinstance(source, MySQLServer) else "MASTER"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    (tmp_path / "secret").write_text("from here on\n")
+    guarded: list[str | Path] = ["--user", "repl", "--password-file", tmp_path / "secret"]
+    tls = f", {side}_SSL=1, {side}_SSL_VERIFY_SERVER_CERT=0"
+    with Serving(*guarded, "--tls-cert", certificate, "--tls-key", key, index(source)) as service:
+        follow(replica, service.port, BY_GTID[type(source)], more=f"{tls}, {side}_PASSWORD='wrong'")
+        assert "Access denied" in wait_for_error(replica)
+        replica.sql("STOP REPLICA" if side == "SOURCE" else "STOP SLAVE")
+        follow(replica, service.port, BY_GTID[type(source)], more=f"{tls}, {side}_PASSWORD='from here on'")
+        wait_for(replica, logged(source))
+        assert checksums(replica) == checksums(source)
+
+
+def test_what_a_replica_lacks_is_refused(pair: tuple[Server, Server]) -> None:
+    source, replica = pair
+    write(source, 5)
+    with Serving(*source.binlogs()[2:]) as service:
+        follow(replica, service.port, BY_GTID[type(source)])
+        error = wait_for_error(replica)
+        assert "1236" in error
+        assert "purged" in error
+        assert "1236" in service.said
+
+
+def test_what_a_replica_has_too_much_is_refused(pair: tuple[Server, Server]) -> None:
+    source, replica = pair
+    ends = write(source, 5)
+    with Serving(index(source)) as service:
+        follow(replica, service.port, BY_GTID[type(source)])
+        wait_for(replica, logged(source))
+    replica.sql("STOP REPLICA" if isinstance(replica, MySQLServer) else "STOP SLAVE")
+    with Serving("--until", ends[1], index(source)) as service:
+        follow(replica, service.port, BY_GTID[type(source)])
+        error = wait_for_error(replica)
+        assert "1236" in error
+        assert "more GTIDs than the source has" in error or "not in the master's binlog" in error
+
+
+def test_two_replicas_are_served_at_once(pair: tuple[Server, Server], tmp_path: Path) -> None:
+    source, replica = pair
+    write(source, 300)
+    kind = type(source)
+    with kind(tmp_path / "third", ["--server-id=3"]) as third, Serving(index(source)) as service:
+        third.reset()
+        for one in (replica, third):
+            follow(one, service.port, BY_GTID[kind])
+        for one in (replica, third):
+            wait_for(one, logged(source))
+            assert checksums(one) == checksums(source)

@@ -111,7 +111,7 @@ def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialec
     if column.srid is not None:
         words.append(f"{'REF_SYSTEM_ID' if mariadb else 'SRID'} {column.srid}")
     if column.default is not None and column.default.kind is not DefaultKind.IMPLICIT:
-        words.append(f"DEFAULT {_default(column.default, zone)}")
+        words.append(f"DEFAULT {_default(column.default, column, zone)}")
     words += [f"ON UPDATE {column.on_update}"] if column.on_update else []
     words += ["AUTO_INCREMENT"] if column.numbered else []
     words += ["INVISIBLE"] if column.invisible else []
@@ -144,15 +144,18 @@ def _collation(charset: str | None, collation: str | None, dialect: SqlDialect) 
     return "utf8mb4_0900_ai_ci" if is_new else "utf8mb4_general_ci"
 
 
-def _default(default: Default, zone: str) -> str:
+def _default(default: Default, column: ColumnDefinition, zone: str) -> str:
     match default.kind:
         case DefaultKind.NULL:
             return "NULL"
         case DefaultKind.EXPRESSION:
             return default.sql or default.text
         case DefaultKind.BYTES:
-            # MariaDB takes x'…' for text, also where a number is meant.
-            return f"0x{default.constant}" if default.constant else "''"
+            # MariaDB takes x'…' for text, also where a number is meant, and keeps it for TEXT and BLOB.
+            is_kept = default.text[:1] in "xX" and column.base.endswith(("text", "blob"))
+            if not default.constant:
+                return "''"
+            return f"X'{default.constant}'" if is_kept else f"0x{default.constant}"
         case DefaultKind.NUMBER if not default.time_zone or default.time_zone == zone:
             return default.constant
     if default.time_zone and default.time_zone != zone and not _ZERO_DATE.fullmatch(default.constant):

@@ -24,9 +24,9 @@ from binx.rows.ddl.partitions import repartitioned
 from binx.rows.ddl.resolve import (
     convert_column,
     converted_spec,
-    named_default,
     resized_spec,
     resolve_column,
+    resolved_default,
     with_clocks,
 )
 from binx.rows.ddl.statements import (
@@ -455,8 +455,10 @@ def added_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
 
 
 def _altered(column: ColumnDefinition, action: AlterColumn, context: StatementContext) -> ColumnDefinition:
-    if action.sets_default:
-        column = column._replace(default=named_default(action.default, column.base, context))
+    # MariaDB passes over a generated column.
+    if action.sets_default and column.generated is None:
+        default = resolved_default(action.default, column.base, column.charset, context)
+        column = column._replace(default=default)
     return column if action.invisible is None else column._replace(invisible=action.invisible)
 
 

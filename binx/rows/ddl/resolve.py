@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from binx.event.charset import charset_or_default
 from binx.rows.columns.charsets import (
     Literals,
     bytes_per_character,
@@ -28,6 +29,8 @@ from binx.rows.ddl.tokens import identifier
 _CAPACITIES = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
 _MOST_VARCHAR_BYTES = 0xFFFF
 _ZEROFILL_WIDTHS = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}
+_NUMBERS = frozenset({*INTEGER_BASES, "float", "double", "decimal", "year"})
+_BYTES = frozenset({"binary", "varbinary", *BLOB_BASES})
 _DEFAULT_LENGTHS = {"char": 1, "binary": 1, "bit": 1, "vector": 2048}
 _FLOAT_PRECISION = 24
 """FLOAT(p) is a DOUBLE beyond these bits."""
@@ -79,10 +82,8 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
             spec = spec._replace(base=as_bytes(spec.base))
         literals = Literals(context.literals, context.client)
         members = stored_members(spec.members, charset.charset, literals)
-        default = named_default(spec.default, spec.base, context)
-        spec = spec._replace(default=_stored_default(default, charset.charset, literals))
     spec = _with_size(spec, charset, context)
-    if spec.base in {"binary", "varbinary", *BLOB_BASES}:
+    if spec.base in _BYTES:
         charset = Charset("binary", None)
     length, scale = _length_and_scale(spec)
     base = spec.base
@@ -107,7 +108,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         invisible=spec.invisible,
         generated=f"row_{spec.period}" if spec.period else spec.generated,
         expression=spec.expression,
-        default=_in_zone(spec.default, base, context),
+        default=resolved_default(spec.default, base, charset.charset, context),
         comment=spec.comment,
         width=spec.arguments[0] if base in INTEGER_BASES and spec.arguments else None,
         on_update=spec.on_update,
@@ -118,13 +119,6 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         numbered=spec.numbered,
     )
     return column._replace(mysql_type=_type_text(spec, column))
-
-
-def _in_zone(default: Default | None, base: str, context: StatementContext) -> Default | None:
-    """Return a DEFAULT clause with the zone in which its constant is a TIMESTAMP."""
-    if default is None or base != "timestamp" or default.kind not in (DefaultKind.STRING, DefaultKind.NUMBER):
-        return default
-    return default._replace(time_zone=context.time_zone)
 
 
 def _column_check(spec: ColumnSpec, context: StatementContext) -> str:
@@ -165,26 +159,36 @@ def with_clocks(
 _ZERO = "0000-00-00 00:00:00"
 
 
-def named_default(default: Default | None, base: str, context: StatementContext) -> Default | None:
-    """Return a DEFAULT clause as it applies to a column of this type.
+def resolved_default(
+    default: Default | None, base: str, charset: str | None, context: StatementContext
+) -> Default | None:
+    """Return a DEFAULT clause as a column of this type takes it.
 
-    For ENUM and SET, a number is a member's text in MySQL and a member's number in MariaDB.
+    Args:
+        charset: the column's character set.
     """
-    if default is None or default.kind is not DefaultKind.NUMBER or base not in {"enum", "set"}:
-        return default
-    if context.mariadb:
-        return default
-    constant = default.constant
-    text = (constant.lstrip("0") or "0") if constant.isdecimal() else constant
-    return default._replace(kind=DefaultKind.STRING, constant=text)
-
-
-def _stored_default(default: Default | None, name: str | None, literals: Literals) -> Default | None:
-    """Return a DEFAULT clause with its text as the column stores it; an introducer sets its own charset."""
-    if default is None or default.kind is not DefaultKind.STRING:
-        return default
-    text_literals = Literals() if default.text.startswith("_") else literals
-    return default._replace(constant=stored_text(default.constant, name, text_literals))
+    if default is None:
+        return None
+    kind, constant = default.kind, default.constant
+    if base in {"enum", "set"} and kind is DefaultKind.NUMBER and not context.mariadb:
+        # A number is a member's text in MySQL and a member's number in MariaDB.
+        text = (constant.lstrip("0") or "0") if constant.isdecimal() else constant
+        default = default._replace(kind=DefaultKind.STRING, constant=text)
+    if base in _NUMBERS and kind is DefaultKind.BYTES and context.mariadb and default.text[:1] in "xX":
+        # Only 0x… is a number; x'…' is a text.
+        return default._replace(kind=DefaultKind.STRING, constant=bytes.fromhex(constant).decode("latin-1"))
+    if base in CHARACTER_BASES and default.kind is DefaultKind.STRING:
+        # An introducer names another character set than the session's.
+        is_named = default.text.startswith("_")
+        literals = Literals() if is_named else Literals(context.literals, context.client)
+        return default._replace(constant=stored_text(default.constant, charset, literals))
+    if kind is DefaultKind.STRING and base in _BYTES and context.literals and not constant.isascii():
+        named = default.text[1:].partition("'")[0].strip() if default.text.startswith("_") else None
+        encoded = charset_or_default(named or context.literals).encode(constant)
+        return default._replace(kind=DefaultKind.BYTES, constant=encoded.hex())
+    if base == "timestamp" and kind in (DefaultKind.STRING, DefaultKind.NUMBER):
+        return default._replace(time_zone=context.time_zone)
+    return default
 
 
 def _length_and_scale(spec: ColumnSpec) -> tuple[int | None, int | None]:

@@ -17,6 +17,7 @@ TEXTS = ("VARCHAR(30)", "CHAR(9)", "VARCHAR(60) CHARACTER SET latin1", "TEXT")
 DEFAULTS = (
     "1", "'1'", "-2.50", "'a'", "'it''s'", "'2021-02-03'", "'2021-02-03 04:05:06'", "NULL", "x'31'", "b'1'",
     "(1 + 2)", "(CONCAT('x', \"y\"))", "(UUID())", "CURRENT_TIMESTAMP", "NOW()", "('[]')", "TRUE",
+    "'é'", "_latin1'ab'", "0x3132",
 )  # fmt: skip
 CHARSETS = (
     "CHARACTER SET latin1", "CHARACTER SET utf8mb4", "COLLATE latin1_bin", "COLLATE utf8mb4_unicode_ci",

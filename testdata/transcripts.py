@@ -4,7 +4,8 @@
 not stale. A transcript is a block of code marked ``console`` behind a comment ``transcript``, with a line for
 each command that begins with ``$``; lines that end in a backslash go on. The commands of a page are run one
 after another in a folder that holds the shop's logs under their own names, on a terminal of 100 columns,
-without colours; standard error comes last.
+without colours; standard error comes last. A block of code behind a comment ``file NAME`` is a file of that
+folder: the commands run what the page shows.
 """
 
 from __future__ import annotations
@@ -23,19 +24,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PROJECT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/tour.md", "docs/statistics.md", "docs/point-in-time-recovery.md")
+RECIPES = sorted(str(page.relative_to(PROJECT)) for page in PROJECT.glob("docs/recipes/*.md"))
+PAGES = ("README.md", "docs/tour.md", "docs/statistics.md", "docs/point-in-time-recovery.md", *RECIPES)
 WIDTH = 100
 
 _BLOCK = re.compile(r"(?<=^<!-- transcript -->\n)```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"(?<=^<!-- )file (\S+) -->\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROMPT = "$ "
 _CONTINUED = "> "
 
 
 def written_again(page: Path) -> str:
     """A page with the output that its commands print now."""
+    text = page.read_text("utf-8")
     with TemporaryDirectory(prefix="binx-") as folder:
         place = _prepared(Path(folder))
-        return _BLOCK.sub(lambda block: _block(block[1], place), page.read_text("utf-8"))
+        for name, content in _FILE.findall(text):
+            (place / name).write_text(content)
+            (place / name).chmod(0o755 if content.startswith("#!") else 0o644)
+        return _BLOCK.sub(lambda block: _block(block[1], place), text)
 
 
 def _prepared(folder: Path) -> Path:

@@ -14,7 +14,7 @@ from testdata.transcripts import PAGES as TRANSCRIPTS
 from testdata.transcripts import written_again
 from tests.conftest import PROJECT
 
-PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"), *PROJECT.glob("testdata/*.md")])
+PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("testdata/*.md")])
 LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 

@@ -112,6 +112,13 @@ def find_mariadb() -> Programs | None:
     return Programs(None, _version(["mariadbd"]))
 
 
+def find_newer_mariadb() -> Programs | None:
+    """The MariaDB that `install_mariadb` has unpacked, or None where it has not."""
+    if _program_in(MARIADB_CACHE, "mariadbd") is None:
+        return None
+    return Programs(MARIADB_CACHE, _version(_command_in(MARIADB_CACHE, "mariadbd")))
+
+
 def need_mysql() -> Programs:
     """MySQL's programs.
 

@@ -56,9 +56,9 @@ class Dump:
         has_checksums: whether the replica takes events with a CRC32 before the first log says so.
         heartbeat: seconds without an event after which it wants a heartbeat; 0 for none.
         ends: whether the dump ends at the end of the offer, in place of going on with heartbeats.
+        applies: whether the client has registered as a replica, which passes over events of its id.
 
     Attributes:
-        transactions: number of transactions sent, without those that only continue.
         is_complete: whether all up to the end was sent.
     """
 
@@ -74,8 +74,8 @@ class Dump:
         has_checksums: bool,
         heartbeat: float,
         ends: bool,
+        applies: bool,
     ) -> None:
-        self.transactions = 0
         self.is_complete = False
         self._offer = offer
         self._channel = channel
@@ -92,6 +92,9 @@ class Dump:
         self._checksums = has_checksums
         self._heartbeat = heartbeat
         self._ends = ends or bool(request.flags & ENDS_AT_THE_END)
+        # One with the id that the service names has stopped, unless it is told to take its own events.
+        is_own = applies and request.server_id != offer.description.server_id
+        self._own_id = request.server_id if is_own else None
         self._packets = memoryview(bytearray(_PACKETS_BYTES))
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
@@ -147,14 +150,20 @@ class Dump:
         self, table: TransactionTable, unwanted: bytearray, position: int, limit: int
     ) -> Iterator[tuple[int, int]]:
         """Yield the ranges between a position and a limit without the unwanted transactions."""
-        sent = table.mask()
-        table.keep_range(sent, "start", position, limit - 1)
-        self.transactions += len(table.marked(sent))
+        if self._own_id is not None:
+            passed = bytearray(1 - byte for byte in unwanted)
+            table.keep_range(passed, "start", position, limit - 1)
+            table.keep_values(passed, "server_id", [self._own_id])
+            if any(passed):
+                first: int = table.value("start", passed.index(1))
+                raise FatalError(
+                    f"The replica would pass over transactions that have its own server id {self._own_id},"
+                    f" the first at {first}; give it a server_id that is not in the logs"
+                )
         for index in table.marked(unwanted):
             begin: int = table.value("start", index)
             if begin >= limit:
                 break
-            self.transactions -= 1
             if position < begin:
                 yield position, begin
             position = table.value("end", index)

@@ -58,7 +58,8 @@ class Service:
 
     Args:
         say: called with each event of interest, a sentence.
-        once: whether the service, and its dumps, end when a replica has everything.
+        once: whether dumps end at the end of the logs, and the service when one has; others that have begun
+            are sent to their end.
 
     Raises:
         UsageError: the address cannot be listened on.
@@ -68,6 +69,7 @@ class Service:
         self, offer: Offer, entrance: Entrance, address: Address, say: Callable[[str], None], *, once: bool
     ) -> None:
         self.stop = Event()
+        self._is_served = Event()
         self._offer = offer
         self._entrance = entrance
         self._say = say
@@ -87,9 +89,10 @@ class Service:
         return Address(host, port)
 
     def run(self) -> None:
-        """Take connections until :attr:`stop` is set."""
+        """Take connections until :attr:`stop` is set, or a replica has been served, if once is enough."""
+        clients: list[tuple[Thread, Channel]] = []
         with self._listener:
-            while not self.stop.is_set():
+            while not self._ends():
                 try:
                     connected, peer = self._listener.accept()
                 except TimeoutError:
@@ -97,7 +100,15 @@ class Service:
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 channel = Channel(connected, str(Address(*peer[:2])))
-                Thread(target=self._attend, args=(channel, next(self._numbers)), daemon=True).start()
+                thread = Thread(target=self._attend, args=(channel, next(self._numbers)), daemon=True)
+                thread.start()
+                clients = [client for client in clients if client[0].is_alive()] + [(thread, channel)]
+        for thread, channel in clients:
+            while channel.is_sending and thread.is_alive() and not self.stop.is_set():
+                thread.join(_ACCEPT_SECONDS)
+
+    def _ends(self) -> bool:
+        return self.stop.is_set() or self._is_served.is_set()
 
     def _attend(self, channel: Channel, number: int) -> None:
         """Attend to one client, from its login to its end."""
@@ -118,7 +129,7 @@ class Service:
 
     def _obey(self, channel: Channel) -> None:
         session = Session(self._offer)
-        replica = ""
+        replica: Registration | None = None
         while True:
             message = channel.receive()
             command, body = message[0] if message else _COM_QUIT, message[1:]
@@ -131,7 +142,7 @@ class Service:
             elif command == _COM_SET_OPTION:
                 channel.send_end()
             elif command == COM_REGISTER_REPLICA:
-                replica = Registration.parse(body).host
+                replica = Registration.parse(body)
                 channel.send_ok()
             elif command in (COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID):
                 self._dump(channel, session, DumpRequest.parse(command, body), replica)
@@ -139,13 +150,16 @@ class Service:
             else:
                 channel.send_error(*_UNKNOWN_COMMAND)
 
-    def _dump(self, channel: Channel, session: Session, request: DumpRequest, host: str) -> None:
+    def _dump(
+        self, channel: Channel, session: Session, request: DumpRequest, replica: Registration | None
+    ) -> None:
+        host = "" if replica is None else replica.host
         name = f"replica {host or channel.peer} (server id {request.server_id})"
         channel.set_timeout(_SENDING_SECONDS)
         channel.is_sending = True
         try:
-            dump = self._begun(channel, session, request, name)
-            dump.run(self.stop.is_set)
+            dump = self._begun(channel, session, request, name, applies=replica is not None)
+            dump.run(self._ends)
         except FatalError as error:
             channel.send_error(FATAL, _STATE, error.message)
             self._say(f"{name}: refused: {error.message} ({FATAL})")
@@ -160,9 +174,11 @@ class Service:
         if dump.is_complete:
             self._say(f"{name}: has all up to the end, and has gone")
             if self._once:
-                self.stop.set()
+                self._is_served.set()
 
-    def _begun(self, channel: Channel, session: Session, request: DumpRequest, name: str) -> Dump:
+    def _begun(
+        self, channel: Channel, session: Session, request: DumpRequest, name: str, *, applies: bool
+    ) -> Dump:
         offer = self._offer
         checksums = session.variable("source_binlog_checksum", "master_binlog_checksum")
         if checksums is None and offer.checksum != "NONE":
@@ -198,4 +214,5 @@ class Service:
             has_checksums=(checksums or "").upper() == "CRC32",
             heartbeat=int(period) / _NANOSECONDS if period.isdecimal() else 0.0,
             ends=self._once,
+            applies=applies,
         )

@@ -62,7 +62,7 @@ def _address(text: str) -> Address:
     "--until GTID|TIME|FILE:POS",
     help="End after this transaction, before this time, or at this position.  [default: the logs' end]",
 )
-@flag("--once", "End when a replica has received everything.")
+@flag("--once", "End when a replica has received everything; others that have begun are served to the end.")
 @option("--user NAME", section=WHO, help="The account that may connect.  [default: any, without a password]")
 @option("--password-file FILE", type=PATH, section=WHO, help="Its password: the file's first line.")
 @option("--tls-cert FILE", type=PATH, section=WHO, help="Certificate, with those that lead to its CA.")

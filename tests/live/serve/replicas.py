@@ -52,6 +52,11 @@ class Serving:
         """What it said so far."""
         return "".join(self._lines)
 
+    @property
+    def gtids(self) -> str:
+        """Those that it offers, as it says when it begins."""
+        return self.said.partition("; GTIDs ")[2].splitlines()[0]
+
     def ended(self) -> int:
         """Wait until it has ended; its exit code."""
         return self._process.wait(SECONDS)

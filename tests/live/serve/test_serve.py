@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from binx.event.header import EventType
+from testdata.encrypted import FOLDER, KEYRING, KEYRING_BEFORE, LOGS
+from testdata.programs import find_newer_mariadb
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases
 from tests.cli.process import binx
@@ -62,15 +64,27 @@ def index(server: Server) -> Path:
     return server.binlog_folder / "mysql-bin.index"
 
 
-@pytest.fixture(params=[MySQLServer, MariaDBServer], ids=["mysql", "mariadb"], scope="module")
+def self_signed(folder: Path, name: str) -> tuple[Path, Path]:
+    """A certificate for this machine, and its key."""
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
+
+
+@pytest.fixture(params=["mysql", "mariadb", "newer mariadb"], scope="module")
 def servers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, Server]]:
-    kind = needed(request.param)
+    programs = find_newer_mariadb() if request.param.startswith("newer") else None
+    if request.param.startswith("newer") and programs is None:
+        pytest.skip("no newer MariaDB is unpacked")
+    kind: type[Server] = needed(MySQLServer if request.param == "mysql" else MariaDBServer)
     folder = tmp_path_factory.mktemp("serve")
     with (
-        kind(folder / "source", OPTIONS) as source,
-        kind(folder / "replica", [*OPTIONS, "--server-id=2"]) as replica,
+        kind(folder / "source", OPTIONS, programs) as source,
+        kind(folder / "replica", [*OPTIONS, "--server-id=2"], programs) as replica,
     ):
         yield source, replica
 
@@ -148,13 +162,23 @@ def test_an_archive_is_a_source(pair: tuple[Server, Server], tmp_path: Path) -> 
         assert checksums(replica) == checksums(source)
 
 
+def test_logs_that_their_server_encrypted_are_a_source(pair: tuple[Server, Server]) -> None:
+    _, replica = pair
+    if not isinstance(replica, MySQLServer):
+        pytest.skip("the logs are MySQL's")
+    keys = [word for name in (KEYRING_BEFORE, KEYRING) for word in ("--keyring", FOLDER / name)]
+    with Serving(*keys, FOLDER) as service:
+        follow(replica, service.port, BY_GTID[MySQLServer])
+        wait_for(replica, service.gtids)
+    relay = sorted(replica.binlog_folder.glob("relay.0*"))
+    assert transaction_events(relay) == transaction_events(FOLDER / "decrypted" / log for log in LOGS)
+
+
 def test_a_password_and_tls_guard_the_service(pair: tuple[Server, Server], tmp_path: Path) -> None:
     source, replica = pair
     write(source, 5)
     side = "SOURCE" if isinstance(source, MySQLServer) else "MASTER"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    certificate, key = self_signed(tmp_path, "cert")
     (tmp_path / "secret").write_text("from here on\n")
     guarded: list[str | Path] = ["--user", "repl", "--password-file", tmp_path / "secret"]
     tls = f", {side}_SSL=1, {side}_SSL_VERIFY_SERVER_CERT=0"
@@ -165,6 +189,38 @@ def test_a_password_and_tls_guard_the_service(pair: tuple[Server, Server], tmp_p
         follow(replica, service.port, BY_GTID[type(source)], more=f"{tls}, {side}_PASSWORD='from here on'")
         wait_for(replica, logged(source))
         assert checksums(replica) == checksums(source)
+
+
+def test_a_replica_that_trusts_another_authority_takes_nothing(
+    pair: tuple[Server, Server], tmp_path: Path
+) -> None:
+    source, replica = pair
+    write(source, 5)
+    (certificate, key), (other, _) = self_signed(tmp_path, "cert"), self_signed(tmp_path, "other")
+    side = "SOURCE" if isinstance(source, MySQLServer) else "MASTER"
+    more = f", {side}_SSL=1, {side}_SSL_VERIFY_SERVER_CERT=1, {side}_SSL_CA='{other}'"
+    with Serving("--tls-cert", certificate, "--tls-key", key, index(source)) as service:
+        follow(replica, service.port, BY_GTID[type(source)], more=more)
+        assert "SSL connection error" in wait_for_error(replica)
+        replica.sql("STOP REPLICA" if side == "SOURCE" else "STOP SLAVE")
+        follow(replica, service.port, BY_GTID[type(source)], more=more.replace(str(other), str(certificate)))
+        wait_for(replica, logged(source))
+        assert checksums(replica) == checksums(source)
+
+
+def test_a_replica_that_would_pass_over_its_own_events_is_refused(
+    pair: tuple[Server, Server],
+) -> None:
+    source, replica = pair
+    source.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)")
+    try:
+        source.sql("SET GLOBAL server_id = 2")
+        source.sql("INSERT INTO shop.t VALUES (1)")
+    finally:
+        source.sql("SET GLOBAL server_id = 97")
+    with Serving(index(source)) as service:
+        follow(replica, service.port, BY_GTID[type(source)])
+        assert "server_id that is not in the logs" in wait_for_error(replica)
 
 
 def test_what_a_replica_lacks_is_refused(pair: tuple[Server, Server]) -> None:
@@ -196,7 +252,10 @@ def test_two_replicas_are_served_at_once(pair: tuple[Server, Server], tmp_path: 
     source, replica = pair
     write(source, 300)
     kind = type(source)
-    with kind(tmp_path / "third", ["--server-id=3"]) as third, Serving(index(source)) as service:
+    with (
+        kind(tmp_path / "third", ["--server-id=3"], source.programs) as third,
+        Serving(index(source)) as service,
+    ):
         third.reset()
         for one in (replica, third):
             follow(one, service.port, BY_GTID[kind])

@@ -20,7 +20,7 @@ ASAN_TESTS ?= kernels event log rows source storage where sql dataset slices und
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
-.PHONY: help demo test check unit test-live sweep asan fuzz lowest iceberg bench testdata man wheel standalone bare transcripts formats size decisions clean needs-python needs-headers
+.PHONY: help demo test check unit test-live sweep asan fuzz lowest iceberg bench testdata man wheel standalone bare docs transcripts formats size decisions clean needs-python needs-headers
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -131,6 +131,9 @@ standalone: wheel ## build dist/binx, a folder that runs without Python (and wit
 
 bare: standalone ## run the wheel, the folder and `make demo` in bare Debian roots (as root, with debootstrap)
 	$(PYTHON) -m tests.bare
+
+docs: $(VENV)/.installed ## run the commands and examples of README.md, docs/ and its recipes
+	$(BIN)/python -m pytest -q -n auto tests/test_docs.py tests/test_recipes.py
 
 transcripts: $(VENV)/.installed ## regenerate the command output in README.md and docs/
 	$(BIN)/python -m testdata.transcripts

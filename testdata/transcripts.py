@@ -38,14 +38,14 @@ def written_again(page: Path) -> str:
     """A page with the output that its commands print now."""
     text = page.read_text("utf-8")
     with TemporaryDirectory(prefix="binx-") as folder:
-        place = _prepared(Path(folder))
+        place = prepared(Path(folder))
         for name, content in _FILE.findall(text):
             (place / name).write_text(content)
             (place / name).chmod(0o755 if content.startswith("#!") else 0o644)
         return _BLOCK.sub(lambda block: _block(block[1], place), text)
 
 
-def _prepared(folder: Path) -> Path:
+def prepared(folder: Path) -> Path:
     """The folder in which the commands are run, and beside it the program that they mean."""
     place = folder / "logs"
     place.mkdir()
@@ -63,7 +63,7 @@ def _block(text: str, place: Path) -> str:
     for command in _commands(text):
         first, *rest = command.split("\n")
         lines += [_PROMPT + first, *(_CONTINUED + line for line in rest)]
-        lines += run(command, place).splitlines()
+        lines += run(command, place)[0].splitlines()
     return "\n".join(["```console", *lines, "```"])
 
 
@@ -78,8 +78,8 @@ def _commands(text: str) -> list[str]:
     return commands
 
 
-def run(command: str, place: Path) -> str:
-    """What a command prints on a terminal, and behind it what it says on standard error."""
+def run(command: str, place: Path) -> tuple[str, int]:
+    """What a command prints on a terminal, after it what it says on standard error, and its exit code."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, WIDTH, 0, 0))
     environment = {
@@ -113,9 +113,9 @@ def run(command: str, place: Path) -> str:
         pass  # Linux says so when the last process has left the terminal.
     os.close(master)
     listener.join()
-    process.wait()
+    code = process.wait()
     text = (shown + b"".join(said)).decode("utf-8").replace("\r\n", "\n")
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    return "\n".join(line.rstrip() for line in text.splitlines()), code
 
 
 if __name__ == "__main__":

@@ -11,10 +11,13 @@ import pytest
 import binx
 import binx.api
 from testdata.transcripts import PAGES as TRANSCRIPTS
-from testdata.transcripts import written_again
+from testdata.transcripts import prepared, run, written_again
 from tests.conftest import PROJECT
 
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("testdata/*.md")])
+SHOP = "bf1c133d-e590-11f1-8de0-02fc00000001"
+"""The server of the shop's logs, for which pages write UUID."""
+
 LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
@@ -54,6 +57,26 @@ def anchors(page: Path) -> set[str]:
 def test_the_commands_of_a_transcript_print_what_stands_beneath_them(name: str) -> None:
     page = PROJECT / name
     assert page.read_text("utf-8") == written_again(page), "run `make transcripts`"
+
+
+OUTSIDE = re.compile(r"binx (pull|serve|load)|spark-submit|duckdb ")
+"""Commands that need a server, a replica or Spark; ``make demo`` and the live tests run theirs."""
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    text = (PROJECT / "README.md").read_text("utf-8")
+    blocks = re.findall(r"(?<!transcript -->\n)^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    commands = re.findall(r"^\$ (binx .*)$", "".join(blocks), re.MULTILINE)
+    place = prepared(tmp_path)
+    backup = tmp_path / "backup" / "full"
+    backup.mkdir(parents=True)
+    backup.joinpath("xtrabackup_binlog_info").write_text(f"mysql-bin.000002\t198\t{SHOP}:1-374\n")
+    inside = [command for command in commands if not OUTSIDE.match(command)]
+    assert len(inside) > 12
+    for command in inside:
+        here = command.replace("UUID", SHOP).replace("/backup", str(tmp_path / "backup"))
+        output, code = run(here.replace("/var/lib/mysql", str(place)), place)
+        assert code == (4 if "--pk 4711" in command else 0), f"no row has that key\n{command}\n{output}"
 
 
 def test_the_change_log_begins_with_this_version() -> None:

@@ -38,6 +38,7 @@ ENTRIES = (
     Entry("why", "Inspect", "show the history of one row"),
     Entry("diff", "Inspect", "compare the logs of two servers"),
     Entry("query", "Inspect", "answer SQL about changes and transactions"),
+    Entry("mcp", "Inspect", "answer assistants (Model Context Protocol)"),
     Entry("plan", "Inspect", "plan a point-in-time recovery"),
     Entry("extract", "Export", "extract whole transactions"),
     Entry("to-parquet", "Export", "export row changes to Parquet"),
@@ -66,7 +67,7 @@ EXAMPLES = (
     "binx to-parquet mysql-bin.* -o lake",
 )
 
-_PACKAGES = ("click", "cryptography", "duckdb", "pyarrow", "pyspark", "rich", "sqlglot", "zstandard")
+_PACKAGES = ("click", "cryptography", "duckdb", "mcp", "pyarrow", "pyspark", "rich", "sqlglot", "zstandard")
 _INSTALLED = ".dist-info"
 _COLUMN = 14
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import PATH, Example, command, option
+from binx.cli.command import PATH, Example, command, flag, option
 from binx.cli.layout import screen_lines
 from binx.cli.options import LOOK, Logs, as_json_option, log_options
 from binx.cli.selecting import WHERE, selection_options
@@ -68,6 +68,7 @@ _NARROW = 8
     show_default=False,
     help="Output; - is standard output.",
 )
+@flag("--isolated", "SQL can read nothing but FILE...: no other files, no network.")
 @LOOK
 @as_json_option("Print one JSON object per row, as --format json.")
 @log_options(schema=True, damage=False)
@@ -78,6 +79,7 @@ def query_command(
     where: Condition | None,
     form: str | None,
     output: str,
+    isolated: bool,
     as_json: bool,
 ) -> ExitCode:
     """Answer SQL by DuckDB, about row changes, transactions and statements.
@@ -90,12 +92,18 @@ def query_command(
     form = JSON if as_json else form or _ENDINGS.get(PurePath(output).suffix.lower(), TABLE)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        missing = _answer(logs, sql, selection, where, form, output)
+        missing = _answer(logs, sql, selection, where, form, output, isolated)
     return logs.ending(missing, losses=say_losses(dict.fromkeys(str(one.message) for one in caught)))
 
 
 def _answer(
-    logs: Logs, sql: str, selection: Selection, where: Condition | None, form: str, output: str
+    logs: Logs,
+    sql: str,
+    selection: Selection,
+    where: Condition | None,
+    form: str,
+    output: str,
+    is_isolated: bool,
 ) -> str:
     """Write the result; return the GTIDs of the selection that are not there."""
     # DuckDB and Arrow are loaded for queries, not for the help.
@@ -106,15 +114,15 @@ def _answer(
     if len(logs.paths) == 1 and has_tables(logs.paths[0]):
         if chosen or logs.schema is not None:
             raise UsageError("options that select transactions, and --schema, are for logs: use SQL")
-        _write(Database(logs.paths[0]), sql, form, output)
+        _write(Database(logs.paths[0], is_isolated=is_isolated), sql, form, output)
         return ""
     with logs.opened("query", selection) as (logs_in_order, _):
         known = logs.known_tables(logs_in_order)
         if not chosen:
-            _write(Database(Binlogs(logs_in_order, known)), sql, form, output)
+            _write(Database(Binlogs(logs_in_order, known), is_isolated=is_isolated), sql, form, output)
             return ""
         selected = SelectedTransactions(OpenedLogs(tuple(logs_in_order), known), selection, where)
-        _write(Database(selected), sql, form, output)
+        _write(Database(selected, is_isolated=is_isolated), sql, form, output)
         return selected.missing_gtids()
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.lake.arrivals.arrivals import Arrivals, Search, find_arrivals
@@ -20,11 +22,11 @@ from binx.lake.place import Place
 from binx.lake.plan import lives_of
 from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
 from binx.lake.table_name import TableName, listed_tables
-from binx.lake.tables.definitions import definition_of
+from binx.lake.tables.definitions import NeededSequence, definition_of
 from binx.lake.tables.lacking import lacking_of, unlogged
 from binx.lake.tables.lives import Column, Life
 from binx.lake.tasks.merge import Merge, Piece
-from binx.sql.create_table import Definition
+from binx.sql.create_table import Definition, create_sequence, quoted
 from binx.where.condition import Condition
 
 
@@ -133,11 +135,45 @@ def table_at(
         for number, column in zip(unit.ids, unit.version.columns, strict=True)
     }
     own_names = [column.name for column in epoch.columns]
-    definition, refused = definition_of(name, own_names, arrivals.texts, ranks)
+    definition, refused, needed = definition_of(name, own_names, arrivals.texts, ranks)
+    if definition is not None and needed:
+        try:
+            made = tuple(text for sequence in needed for text in _sequence(lake, at, sequence))
+            definition = definition._replace(sequences=made)
+        except RefusedError as error:
+            definition, refused = None, str(error)
     generated = {name: facts[number] for number, name in names.items() if facts.get(number)}
     key = tuple(names[number] for number in epoch.key)
     columns = {names[column.id]: column for column in epoch.columns}
     return TableAt(name, stored, moment, missing, definition, refused, generated, key, columns)
+
+
+def _sequence(lake: str, at: str | None, needed: NeededSequence) -> Iterator[str]:
+    """Yield the statements that make a sequence, and take the values that were taken at the moment.
+
+    Raises:
+        RefusedError: its definition is not known.
+    """
+    if needed.definition is None:
+        raise RefusedError(
+            f"a default takes values of {needed.name}, whose CREATE SEQUENCE is not in the logs"
+        )
+    yield create_sequence(needed.definition)
+    options = dict(needed.definition.options)
+    name = quoted(needed.definition)
+    try:
+        # Each value that was taken is a row.
+        rows = table_at(lake, str(needed.name), at, ["next_not_cached_value"]).rows
+    except AbsentError:
+        rows = None
+    version = None if rows is None else pc.max(rows["_commit_version"]).as_py()
+    if rows is not None and version is not None and version > needed.restarted:
+        last = rows.filter(pc.equal(rows["_commit_version"], version)).to_pylist()
+        descends = options.get("INCREMENT BY", "").startswith("-")
+        row = (min if descends else max)(last, key=itemgetter("next_not_cached_value"))
+        yield f"DO SETVAL({name}, {row['next_not_cached_value']}, 0, {row['cycle_count'] or 0})"
+    elif needed.restarted:
+        yield f"DO SETVAL({name}, {options['RESTART'] or options['START WITH']}, 0)"
 
 
 def _missing(life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State) -> list[str]:

@@ -28,6 +28,7 @@ from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.ddl.statements import AlterTable, RenameTables
 from binx.rows.ddl.tokens import identifier
 from binx.rows.reading import Reading, no_table
+from binx.sql.create_table import needed_sequences
 
 
 @contextmanager
@@ -121,6 +122,7 @@ class _Related(Catalog):
     def _take_keys(self, definition: TableDefinition) -> None:
         referring = TableName(definition.db, definition.name)
         self._related[referring] |= {TableName(key.db, key.table) for key in definition.foreign_keys}
+        self._related[referring] |= set(map(TableName._make, needed_sequences(definition)))
 
     def names(self, table: TableName) -> list[TableName]:
         """Return a table's names, and those of the tables that its rows depend on."""

@@ -18,7 +18,6 @@ from binx.lake.options import CSV, PARQUET
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.tokens import identifier
 from binx.slices.rendering import STATEMENT_BYTES, Changes, Part, Piece, columns
-from binx.sql.create_table import session_for
 from binx.sql.literals import SqlValues, comment_text
 from binx.sql.session import LENIENT_MODE, STRICT_MODE
 from binx.sql.values import Spelled, ValueWriter
@@ -124,8 +123,10 @@ def _head(table: TableAt, *, create: bool) -> Iterator[str]:
     if create and table.definition is None:
         yield "-- Its CREATE TABLE is not in the logs.\n"
     elif create and table.definition is not None:
-        yield "".join(session_for(table.definition))
-        yield f"{table.definition.sql};\nSET SESSION time_zone = '+00:00';\n"
+        if "SYSTEM" in table.definition.zones:
+            yield "-- Some defaults are moments in the time zone of the server's system, as it was there.\n"
+        yield from (f"{statement};\n" for statement in table.definition.statements())
+        yield "SET SESSION time_zone = '+00:00';\n"
 
 
 def is_versioned(table: TableAt) -> bool:

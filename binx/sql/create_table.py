@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
@@ -21,7 +19,7 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import CHARACTER_BASES, INTEGER_BASES, quote_text
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS
-from binx.rows.ddl.tokens import identifier
+from binx.rows.ddl.tokens import identifier, sequences_in
 from binx.sql.tables import SqlDialect
 
 DEFINITION_MODE = "PIPES_AS_CONCAT,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
@@ -30,46 +28,106 @@ DEFINITION_MODE = "PIPES_AS_CONCAT,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 _OF_THE_MACHINE = frozenset({"DATA DIRECTORY", "INDEX DIRECTORY"})
 """Options that name folders of the machine where the table was."""
 
-_SYSTEM = "SYSTEM"
-_OFFSET = re.compile(r"([+-])(\d{1,2}):(\d{2})")
+_OF_SEQUENCES = ("START WITH", "INCREMENT BY", "MINVALUE", "MAXVALUE", "CACHE", "CYCLE")
+_NO_DEFAULT = Default("", DefaultKind.NULL)
 _ZERO_DATE = re.compile(r"[0\s:.-]*")
 
 
 class Definition(NamedTuple):
-    """A statement, and the session's time zone for its TIMESTAMP defaults: ``+00:00`` if it has none."""
+    """A statement that makes a table.
+
+    Attributes:
+        time_zone: the session's time zone, for TIMESTAMP defaults; ``+00:00`` if it has none.
+        sequences: statements before it, which make the sequences that its defaults need.
+        defaults: statements after it that set the defaults of other time zones, each with its zone.
+    """
 
     sql: str
     time_zone: str
+    sequences: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The time zones that its statements run in."""
+        return (self.time_zone, *(zone for zone, _ in self.defaults))
 
-def session_for(definition: Definition) -> Iterator[str]:
-    """Yield the statements that set a session to read a definition."""
-    yield "SET NAMES utf8mb4;\n"
-    yield f"SET SESSION sql_mode = '{DEFINITION_MODE}', time_zone = '{definition.time_zone}';\n"
-    yield "/*!80002 SET SESSION explicit_defaults_for_timestamp = 1 */;\n"
-    yield "/*M!101000 SET SESSION explicit_defaults_for_timestamp = 1 */;\n"
-    yield "/*M!110201 SET SESSION character_set_collations = '' */;\n"
+    def statements(self) -> Iterator[str]:
+        """Yield all statements, with those that set a session to read them."""
+        yield "SET NAMES utf8mb4"
+        yield f"SET SESSION sql_mode = '{DEFINITION_MODE}', time_zone = '{self.time_zone}'"
+        yield "/*!80002 SET SESSION explicit_defaults_for_timestamp = 1 */"
+        yield "/*M!101000 SET SESSION explicit_defaults_for_timestamp = 1 */"
+        yield "/*M!110201 SET SESSION character_set_collations = '' */"
+        yield from self.sequences
+        yield self.sql
+        for zone, statement in self.defaults:
+            yield f"SET SESSION time_zone = '{zone}'"
+            yield statement
 
 
 def create_table(table: TableDefinition, dialect: SqlDialect) -> Definition:
-    """Return the statement that creates a table as it is known.
+    """Return the statement that creates a table as it is known, without the sequences that it needs.
 
     Raises:
-        RefusedError: its columns are not known, or no one session reads all of its defaults.
+        RefusedError: its columns are not known.
     """
     if table.unknown is not None:
         raise RefusedError(table.unknown)
-    zone = _time_zone(table)
-    name = f"{identifier(table.db)}.{identifier(table.name)}" if table.db else identifier(table.name)
-    items = ",\n".join(f"  {item}" for item in _items(table, dialect, zone))
+    zones = {column.name: zone for column in table.columns if (zone := _zone_of(column)) is not None}
+    zone = next(iter(zones.values()), "+00:00")
+    later = {name for name, other in zones.items() if other != zone}
+    name = quoted(table)
+    items = ",\n".join(f"  {item}" for item in _items(table, dialect, later))
     tail = "".join(_table_options(table, dialect))
-    return Definition(f"CREATE TABLE {name} (\n{items}\n){tail}", zone)
+    defaults = (
+        (
+            zones[column.name],
+            f"ALTER TABLE {name} ALTER COLUMN {identifier(column.name)} SET DEFAULT {_default(column)}",
+        )
+        for column in table.columns
+        if column.name in later
+    )
+    return Definition(f"CREATE TABLE {name} (\n{items}\n){tail}", zone, defaults=tuple(defaults))
 
 
-def _items(table: TableDefinition, dialect: SqlDialect, zone: str) -> Iterator[str]:
+def create_sequence(table: TableDefinition) -> str:
+    """Return the statement that creates a sequence, if there is none of its name.
+
+    Raises:
+        RefusedError: it is not known.
+    """
+    if table.unknown is not None or not table.is_sequence:
+        raise RefusedError(table.unknown or f"{table.name} is no sequence")
+    words = [f"CREATE SEQUENCE IF NOT EXISTS {quoted(table)}"]
+    value = table.columns[0].mysql_type
+    words += [] if value == "bigint" else [f"AS {value}"]
+    options = dict(table.options)
+    for name in _OF_SEQUENCES:
+        if (text := options.pop(name, None)) is not None:
+            words.append(f"NO{name}" if text == "NO" else f"{name} {text}".rstrip())
+    options.pop("RESTART", None)
+    words += [f"{name}={text}" for name, text in options.items() if name not in _OF_THE_MACHINE]
+    return " ".join(words)
+
+
+def needed_sequences(table: TableDefinition) -> Iterator[tuple[str, str]]:
+    """Yield database and name of the sequences that a table's defaults take values of."""
+    for column in table.columns:
+        if column.default is not None:
+            yield from ((db, name.text) for db, name in sequences_in(column.default.sql))
+
+
+def quoted(table: TableDefinition) -> str:
+    """Return a table's name as SQL has it, with its database if that is known."""
+    return f"{identifier(table.db)}.{identifier(table.name)}" if table.db else identifier(table.name)
+
+
+def _items(table: TableDefinition, dialect: SqlDialect, later: Collection[str]) -> Iterator[str]:
+    """Yield columns, keys and constraints; the defaults of the columns ``later`` are left out."""
     implicit = table.columns[-2:] == VERSIONING_COLUMNS
     for column in table.columns[:-2] if implicit else table.columns:
-        yield _column(column, table, dialect, zone)
+        yield _column(column._replace(default=None) if column.name in later else column, table, dialect)
     if table.primary_key:
         yield _key(_primary(table), table)
     for index in table.indexes:
@@ -97,7 +155,7 @@ def _primary(table: TableDefinition) -> IndexDefinition:
     return given._replace(columns=names)
 
 
-def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialect, zone: str) -> str:
+def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialect) -> str:
     mariadb = dialect.flavour is Flavour.MARIADB
     words = [identifier(column.name), _type(column)]
     words += [word for word in column.attributes if word.startswith("COMPRESSED")]
@@ -110,8 +168,10 @@ def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialec
         words.append("NULL" if column.nullable else "NOT NULL")
     if column.srid is not None:
         words.append(f"{'REF_SYSTEM_ID' if mariadb else 'SRID'} {column.srid}")
-    if column.default is not None and column.default.kind is not DefaultKind.IMPLICIT:
-        words.append(f"DEFAULT {_default(column.default, column, zone)}")
+    # MySQL takes TRUE for the default of a column with AUTO_INCREMENT, and has none.
+    default = None if column.numbered else column.default
+    if default is not None and default.kind is not DefaultKind.IMPLICIT:
+        words.append(f"DEFAULT {_default(column)}")
     words += [f"ON UPDATE {column.on_update}"] if column.on_update else []
     words += ["AUTO_INCREMENT"] if column.numbered else []
     words += ["INVISIBLE"] if column.invisible else []
@@ -144,10 +204,13 @@ def _collation(charset: str | None, collation: str | None, dialect: SqlDialect) 
     return "utf8mb4_0900_ai_ci" if is_new else "utf8mb4_general_ci"
 
 
-def _default(default: Default, column: ColumnDefinition, zone: str) -> str:
+def _default(column: ColumnDefinition) -> str:
+    default = column.default or _NO_DEFAULT
     match default.kind:
         case DefaultKind.NULL:
             return "NULL"
+        case DefaultKind.NUMBER:
+            return default.constant
         case DefaultKind.EXPRESSION:
             return default.sql or default.text
         case DefaultKind.BYTES:
@@ -156,12 +219,6 @@ def _default(default: Default, column: ColumnDefinition, zone: str) -> str:
             if not default.constant:
                 return "''"
             return f"X'{default.constant}'" if is_kept else f"0x{default.constant}"
-        case DefaultKind.NUMBER if not default.time_zone or default.time_zone == zone:
-            return default.constant
-    if default.time_zone and default.time_zone != zone and not _ZERO_DATE.fullmatch(default.constant):
-        moment = _moment(default)
-        if moment is not None:
-            return quote_text(moment.astimezone(UTC).replace(tzinfo=None).isoformat(" "))
     return quote_text(default.constant)
 
 
@@ -226,45 +283,10 @@ def _table_options(table: TableDefinition, dialect: SqlDialect) -> Iterator[str]
         yield f"\n  ({listed})" if listed else ""
 
 
-def _time_zone(table: TableDefinition) -> str:
-    """Return the time zone in which the defaults of a table can be written.
-
-    Raises:
-        RefusedError: they were set in several zones, one of which is not known: that of the server's system.
-    """
-    defaults = [
-        column.default
-        for column in table.columns
-        if column.base == "timestamp"
-        and column.default is not None
-        and column.default.kind in (DefaultKind.STRING, DefaultKind.NUMBER)
-        and not _ZERO_DATE.fullmatch(column.default.constant)
-    ]
-    zones = {default.time_zone or _SYSTEM for default in defaults}
-    if len(zones) < 2:
-        return next(iter(zones), "+00:00")
-    if any(_moment(default) is None for default in defaults):
-        raise RefusedError(
-            "its TIMESTAMP defaults were set in several time zones, of which the log does not tell all"
-        )
-    return "+00:00"
-
-
-def _moment(default: Default) -> datetime | None:
-    """Return a TIMESTAMP's constant as a moment; None if its zone is not known, or it is written oddly."""
-    zone = _zone(default.time_zone)
-    try:
-        return None if zone is None else datetime.fromisoformat(default.constant).replace(tzinfo=zone)
-    except ValueError:
+def _zone_of(column: ColumnDefinition) -> str | None:
+    """Return the time zone in which a column's default is read; None if it is the same in all."""
+    default = column.default
+    if column.base != "timestamp" or default is None:
         return None
-
-
-def _zone(name: str) -> tzinfo | None:
-    if match := _OFFSET.fullmatch(name):
-        sign, hours, minutes = match.groups()
-        offset = timedelta(hours=int(hours), minutes=int(minutes))
-        return timezone(-offset if sign == "-" else offset)
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
+    is_moment = default.kind in (DefaultKind.STRING, DefaultKind.NUMBER)
+    return default.time_zone or "SYSTEM" if is_moment and not _ZERO_DATE.fullmatch(default.constant) else None

@@ -12,9 +12,10 @@ from binx.event.session import sql_mode_number
 from binx.lake.table_name import TableName
 from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext, TableDefinition
-from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.catalog import Catalog, Followed
+from binx.rows.ddl.statements import AlterTable
 from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, default_collations
-from binx.sql.create_table import Definition, create_table
+from binx.sql.create_table import Definition, create_table, needed_sequences
 from binx.sql.tables import SqlDialect
 
 Texts = Mapping[tuple[str, int, int], Mapping[str, Any]]
@@ -25,10 +26,28 @@ _NO_STATEMENT = "its CREATE TABLE is not in the logs"
 
 
 class MadeTable(NamedTuple):
-    """A table's definition, and why it cannot be written; both are empty if the logs do not have it."""
+    """A table's definition, and why it cannot be written; both are empty if the logs do not have it.
+
+    Attributes:
+        sequences: those that its defaults need.
+    """
 
     made: Definition | None
     refused: str
+    sequences: tuple[NeededSequence, ...] = ()
+
+
+class NeededSequence(NamedTuple):
+    """A sequence that a table's defaults need.
+
+    Attributes:
+        definition: None if the logs do not have it.
+        restarted: the commit version of the last statement that set its value; 0 if there is none.
+    """
+
+    name: TableName
+    definition: TableDefinition | None
+    restarted: int
 
 
 def definition_of(
@@ -42,6 +61,7 @@ def definition_of(
         ranks: the order of the chains.
     """
     catalog, dialect = Catalog(), SqlDialect(Flavour.MYSQL, (0, 0, 0))
+    restarted: dict[tuple[str, str], int] = {}
     done: set[Any] = set()
     for (chain, scn, ordinal), row in sorted(
         texts.items(), key=lambda item: (ranks[item[0][0]], *item[0][1:])
@@ -54,7 +74,9 @@ def definition_of(
         flavour = Flavour(row["flavour"])
         dialect = SqlDialect(flavour, split_version(row["server_version"]))
         if row["sql"] and row["sql_is_text"]:
-            _apply(catalog, row, dialect)
+            followed = _follow(catalog, row, dialect)
+            if isinstance(followed.parsed, AlterTable) and followed.parsed.sets("RESTART"):
+                restarted |= {(change.db, change.table or ""): scn for change in followed.changes}
         else:
             _forget(catalog, row["effects"])
     table = catalog.find(name.db, name.table)
@@ -62,8 +84,13 @@ def definition_of(
         return MadeTable(None, "")
     if table.unknown is None and not _has(table, columns):
         return MadeTable(None, f"{_NO_STATEMENT} with the columns that its rows have")
+    sequences = tuple(
+        NeededSequence(TableName(*of), catalog.find(*of), restarted.get(of, 0))
+        for of in dict.fromkeys(needed_sequences(table))
+    )
     try:
-        return MadeTable(create_table(table._replace(db=name.db, name=name.table), dialect), "")
+        made = create_table(table._replace(db=name.db, name=name.table), dialect)
+        return MadeTable(made, "", sequences)
     except RefusedError as error:
         return MadeTable(None, str(error))
 
@@ -73,7 +100,7 @@ def _has(table: TableDefinition, columns: Iterable[str]) -> bool:
     return all(name.lower() in known for name in columns)
 
 
-def _apply(catalog: Catalog, row: Mapping[str, Any], dialect: SqlDialect) -> None:
+def _follow(catalog: Catalog, row: Mapping[str, Any], dialect: SqlDialect) -> Followed:
     context = _context(row, dialect)
     own = catalog.temporary.get(context.connection or (0, 0))
     if own is not None:
@@ -81,7 +108,7 @@ def _apply(catalog: Catalog, row: Mapping[str, Any], dialect: SqlDialect) -> Non
         # For its connection, a temporary table hides the other one of that name.
         hides = any(change.table and own.find(change.db, change.table) for change in changes)
         context = context._replace(uses_temporary=hides)
-    catalog.apply(row["sql"], row["db"], context)
+    return catalog.follow(row["sql"], row["db"], context)
 
 
 def _forget(catalog: Catalog, effects: Iterable[Mapping[str, Any]]) -> None:

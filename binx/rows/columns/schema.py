@@ -264,6 +264,11 @@ class TableDefinition(NamedTuple):
         return next((column for column in self.columns if folded_name(column.name) == folded), None)
 
     @property
+    def is_sequence(self) -> bool:
+        """Whether it is a sequence of MariaDB."""
+        return tuple(column.name for column in self.columns) == SEQUENCE_COLUMNS
+
+    @property
     def row_key(self) -> tuple[str, ...]:
         """The columns that identify rows, as servers choose them and table maps record them.
 

@@ -56,12 +56,12 @@ class Kind(Enum):
     UUID = "uuid"
 
 
-_INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 INTEGERS: dict[tuple[str, bool], Kind] = {
     (base, unsigned): Kind(f"{'u' if unsigned else ''}int{bits}")
     for unsigned in (False, True)
-    for base, bits in _INTEGER_BITS.items()
+    for base, bits in INTEGER_BITS.items()
 }
 """Integer kinds by SQL name and whether they are unsigned."""
 
@@ -71,10 +71,10 @@ INTEGER_NAMES: dict[Kind, str] = {
 INTEGER_RANGES: dict[Kind, range] = {
     kind: range(1 << bits) if unsigned else range(-(1 << bits - 1), 1 << bits - 1)
     for (name, unsigned), kind in INTEGERS.items()
-    for bits in (_INTEGER_BITS[name],)
+    for bits in (INTEGER_BITS[name],)
 }
 
-INTEGER_BASES = frozenset(_INTEGER_BITS)
+INTEGER_BASES = frozenset(INTEGER_BITS)
 GEOMETRY_BASES = (
     "geometry",
     "point",

@@ -6,6 +6,7 @@ from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.schema import (
     Change,
     ChangeKind,
+    ColumnDefinition,
     Provenance,
     StatementContext,
     TableDefinition,
@@ -42,6 +43,7 @@ from binx.rows.ddl.table_keys import (
     with_key_of_references,
     without_period,
 )
+from binx.rows.ddl.tokens import with_sequences_of
 
 _NOT_COPIED = frozenset({"AUTO_INCREMENT", "DATA DIRECTORY", "INDEX DIRECTORY"})
 """Options of a table that CREATE TABLE … LIKE does not copy."""
@@ -168,7 +170,23 @@ class Applier:
         )
         definition = with_foreign_keys(definition, keys, self.context)
         definition = with_checks(definition, parsed.checks, mariadb=self.context.mariadb)
-        return with_key(definition, columns, tuple(known.get(folded_name(name), name) for name in primary))
+        definition = with_key(
+            definition, columns, tuple(known.get(folded_name(name), name) for name in primary)
+        )
+        return self._with_sequences(definition)
+
+    def _with_sequences(self, table: TableDefinition) -> TableDefinition:
+        """Return a table whose defaults name the databases of MariaDB's sequences."""
+
+        def named(column: ColumnDefinition) -> ColumnDefinition:
+            default = column.default
+            if default is None or not default.sql:
+                return column
+            return column._replace(
+                default=default._replace(sql=with_sequences_of(default.sql, self.default_db))
+            )
+
+        return table._replace(columns=tuple(map(named, table.columns))) if self.context.mariadb else table
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
         definition = self._stub(table)
@@ -231,7 +249,7 @@ class Applier:
             definition = self._unknown(TableName(db, previous.name), reason)
             return Change(ChangeKind.UNPARSED, db, previous.name, definition, previous, reason)
         provenance = self._provenance_after(previous.provenance)
-        definition = altered._replace(db=db, provenance=provenance, ddl=self.statement)
+        definition = self._with_sequences(altered)._replace(db=db, provenance=provenance, ddl=self.statement)
         self.catalog.put(definition)
         return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
 

@@ -112,7 +112,7 @@ def check(reader: TokenReader, name: str | None) -> Check:
     """Read what follows CHECK."""
     start = reader.index
     reader.skip_parentheses()
-    expression = reader.normal_from(start, introduced=True)
+    expression = reader.normal_from(start, expression=True)
     enforced = not reader.accept("NOT", "ENFORCED")
     if enforced:
         reader.accept("ENFORCED")
@@ -261,7 +261,7 @@ def partitioning(reader: TokenReader) -> Partitioning:
                 reader.skip_parentheses()
             else:
                 reader.next()
-        return reader.normal_from(start) if reader.index > start else ""
+        return reader.normal_from(start, expression=True) if reader.index > start else ""
 
     by, number, sub = text(), None, ""
     if reader.accept("PARTITIONS"):
@@ -332,7 +332,7 @@ def _key_part(reader: TokenReader) -> _KeyPart:
     elif reader.at("("):
         start = reader.index
         reader.skip_parentheses()
-        expression = reader.normal_from(start, introduced=True)
+        expression = reader.normal_from(start, expression=True)
     descending = reader.accept_any("ASC", "DESC") == "DESC"
     return _KeyPart(column, prefix, expression, descending, reader.accept("WITHOUT", "OVERLAPS"))
 
@@ -368,7 +368,7 @@ def default_clause(reader: TokenReader) -> Default:
             constant = f"-{constant}" if sign == "-" else constant
         elif sign:
             kind, constant = _UNKNOWN
-    sql = reader.normal_from(first, introduced=True) if kind is DefaultKind.EXPRESSION else ""
+    sql = reader.normal_from(first, expression=True) if kind is DefaultKind.EXPRESSION else ""
     return Default(reader.text_from(start), kind, constant, sql)
 
 

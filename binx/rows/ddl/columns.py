@@ -252,7 +252,7 @@ def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
         return spec._replace(period=period, nullable=False, expression=(period,))
     start = reader.index
     tokens = reader.skip_parentheses()
-    formula = reader.normal_from(start, introduced=True)
+    formula = reader.normal_from(start, expression=True)
     text = "\0".join(token.upper or token.text for token in tokens)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     names = (folded_name(token.text) for token in tokens if token.kind in (TokenKind.WORD, TokenKind.NAME))

@@ -15,6 +15,7 @@ import re
 from itertools import pairwise
 
 from binx.rows.columns.schema import DEFAULT_CONTEXT, READ_BY, SEQUENCE_COLUMNS, Check, StatementContext
+from binx.rows.columns.types import INTEGER_BITS
 from binx.rows.ddl.alter import alter_table, column_keys, dropped_key, table_checks
 from binx.rows.ddl.clauses import (
     charset_option,
@@ -43,6 +44,7 @@ from binx.rows.ddl.statements import (
     Key,
     NotUnderstood,
     RenameTables,
+    SetOption,
     Statement,
     TableName,
     TruncateTable,
@@ -368,17 +370,75 @@ def _create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
         ColumnSpec("", "bigint", nullable=False),
     )
     columns = tuple(spec._replace(name=name) for spec, name in zip(specs, SEQUENCE_COLUMNS, strict=True))
-    return CreateTable(table, columns, temporary=temporary, if_not_exists=if_not_exists)
+    options = _sequence_options(reader)
+    descends = options.get("INCREMENT BY", "").startswith("-")
+    least, most = _bounds(specs[0], descends=descends)
+    # They are kept, since ALTER SEQUENCE changes only what it names.
+    least, most = options.get("MINVALUE", least), options.get("MAXVALUE", most)
+    options = {"START WITH": most if descends else least, "MINVALUE": least, "MAXVALUE": most} | options
+    return CreateTable(
+        table, columns, temporary=temporary, if_not_exists=if_not_exists, options=tuple(options.items())
+    )
 
 
-def _alter_sequence(reader: TokenReader) -> AlterTable | None:
-    """Parse ALTER SEQUENCE after the word SEQUENCE; None if the type of its values stays."""
-    reader.accept("IF", "EXISTS")
+def _alter_sequence(reader: TokenReader) -> AlterTable:
+    """Parse ALTER SEQUENCE after the word SEQUENCE."""
+    if_exists = reader.accept("IF", "EXISTS")
     table, value = table_name(reader), _sequence_value(reader)
-    if value is None:
-        return None
-    names = SEQUENCE_COLUMNS[:_SEQUENCE_VALUES]
-    return AlterTable(table, tuple(ChangeColumn(name, value._replace(name=name)) for name in names))
+    names = () if value is None else SEQUENCE_COLUMNS[:_SEQUENCE_VALUES]
+    changed = (ChangeColumn(name, value._replace(name=name)) for name in names if value is not None)
+    options = (SetOption(name, text) for name, text in _sequence_options(reader).items())
+    return AlterTable(table, (*changed, *options), if_exists)
+
+
+def _bounds(value: ColumnSpec, *, descends: bool) -> tuple[str, str]:
+    """Return a sequence's least and greatest value if its statement has none."""
+    bits = INTEGER_BITS[value.base]
+    if value.unsigned:
+        return "1", str(2**bits - 2)
+    most = 2 ** (bits - 1)
+    return (str(1 - most), "-1") if descends else ("1", str(most - 2))
+
+
+def _sequence_options(reader: TokenReader) -> dict[str, str]:
+    """Read the options of a sequence, and those of its table; a text of ``NO`` stands for none."""
+    options: dict[str, str] = {}
+    while not reader.at_end:
+        no = reader.accept("NO")
+        word = reader.current.upper
+        if word.removeprefix("NO") in _SEQUENCE_OPTIONS:
+            reader.next()
+            name = _SEQUENCE_OPTIONS[word.removeprefix("NO")]
+            if not no and not word.startswith("NO"):
+                options[name] = _sequence_number(reader, name)
+            elif name not in {"MINVALUE", "MAXVALUE"}:
+                options[name] = "NO"
+        elif (option := table_option(reader)) is not None:
+            options[option[0]] = option[1]
+        else:
+            reader.next()
+    return options
+
+
+_SEQUENCE_OPTIONS = {
+    "START": "START WITH",
+    "INCREMENT": "INCREMENT BY",
+    "MINVALUE": "MINVALUE",
+    "MAXVALUE": "MAXVALUE",
+    "CACHE": "CACHE",
+    "CYCLE": "CYCLE",
+    "RESTART": "RESTART",
+}
+
+
+def _sequence_number(reader: TokenReader, option: str) -> str:
+    """Read what follows an option's word; RESTART alone, and CYCLE, have no number."""
+    reader.accept_any("WITH", "BY", "=")
+    sign = reader.accept_any("-", "+") or ""
+    is_number = reader.current.kind is TokenKind.NUMBER
+    if not is_number and (sign or option not in ("CYCLE", "RESTART")):
+        raise reader.not_understood("a number")
+    return f"{sign.strip('+')}{reader.number()}" if is_number else ""
 
 
 def _sequence_value(reader: TokenReader) -> ColumnSpec | None:

@@ -364,6 +364,10 @@ class AlterTable(NamedTuple):
         """What it renames the table to: of several names the last one counts."""
         return next((action.table for action in reversed(self.actions) if isinstance(action, RenameTo)), None)
 
+    def sets(self, option: str) -> bool:
+        """Whether a clause sets this option of the table."""
+        return any(isinstance(action, SetOption) and action.name == option for action in self.actions)
+
     @property
     def moves(self) -> tuple[MoveRows, ...]:
         """Its clauses by which rows come or go without row events."""

@@ -8,7 +8,7 @@ MariaDB knowledge base, "Comment Syntax").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, unique
 from functools import cache
 from itertools import pairwise
@@ -65,6 +65,9 @@ _NUMBER = re.compile(
 )
 # Letters, digits, _ and $, and whatever is not ASCII.
 _WORD = re.compile(r"@{0,2}[^\0-#%-/:-@\[-^`{-\x7f]+")
+_NAMES = frozenset({TokenKind.WORD, TokenKind.NAME})
+_OF_SEQUENCES = frozenset({"NEXTVAL", "LASTVAL", "SETVAL"})
+_ORACLE_SEQUENCES = {"NEXTVAL": "nextval", "CURRVAL": "lastval"}
 _PREFIXED_STRING = re.compile(r"(?:_\w+\s*|[nNxXbB])(?=')")
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
@@ -195,10 +198,35 @@ def with_names(sql: str, new_names: Mapping[str, str]) -> str:
 
 
 def _columns_in(sql: str) -> Iterator[Token]:
-    """Yield the tokens that may be columns."""
+    """Yield the tokens that may be columns, which normal text does not qualify."""
+    before = ""
     for token, following in pairwise(tokens(sql, DEFAULT_CONTEXT)):
-        if token.kind in {TokenKind.WORD, TokenKind.NAME} and following.upper not in {"(", "."}:
+        if token.kind in _NAMES and following.upper not in {"(", "."} and before != ".":
             yield token
+        before = token.upper
+
+
+def sequences_in(sql: str) -> Iterator[tuple[str, Token]]:
+    """Yield the sequences in an expression in normal text: the database, or an empty text, and the name."""
+    listed = list(tokens(sql, DEFAULT_CONTEXT))
+    for place, token in enumerate(listed):
+        if _before_sequence(listed, place) and token.kind in _NAMES:
+            is_qualified = listed[place + 1].upper == "."
+            yield (token.text, listed[place + 2]) if is_qualified else ("", token)
+
+
+def with_sequences_of(sql: str, db: str) -> str:
+    """Return an expression in normal text with the database of the sequences that have none."""
+    unqualified = [token for named, token in sequences_in(sql) if not named]
+    for token in reversed(unqualified):
+        sql = f"{sql[: token.start]}{identifier(db)}.{sql[token.start :]}"
+    return sql
+
+
+def _before_sequence(listed: Sequence[Token], place: int) -> bool:
+    """Whether the tokens before this place name a function of sequences."""
+    before = [token.upper for token in listed[max(place - 2, 0) : place]]
+    return before == ["VALUE", "FOR"] or (before[1:] == ["("] and before[0] in _OF_SEQUENCES)
 
 
 _Item = TypeVar("_Item")
@@ -229,15 +257,17 @@ class TokenReader:
         """Return the statement's text from an offset to the end of the last token read."""
         return self.sql[start : self._tokens[max(self.index - 1, 0)].end]
 
-    def normal_from(self, index: int, *, introduced: bool = False) -> str:
+    def normal_from(self, index: int, *, expression: bool = False) -> str:
         """Return the tokens from an index to the last one read as text that any session reads alike.
 
         Names are in backticks, strings in single quotes with backslashes as escapes, and ``||`` is written OR
         unless it concatenates: the text is read with sql_mode=PIPES_AS_CONCAT.
 
         Args:
-            introduced: strings name the session's character set if that is not utf8mb4, as in expressions.
+            expression: columns lose what qualifies them, as servers write them, and strings name the
+                session's character set if that is not utf8mb4.
         """
+        rewritten = self._rewritten(index) if expression else {}
         parts: list[str] = []
         end = self._tokens[index].start
         for place, token in enumerate(self._tokens[index : self.index], index):
@@ -245,12 +275,37 @@ class TokenReader:
             if token.upper == "(" and self.context.ignore_space and place > index:
                 is_spaced = is_spaced and self._tokens[place - 1].kind is not TokenKind.WORD
             parts.append(" " if is_spaced else "")
-            parts.append(self._normal(token, introduced))
+            text = rewritten.get(place)
+            parts.append(self._normal(token, expression) if text is None else text)
             end = token.end
         text = "".join(parts)
         return text if self.context.pipes_as_concat else text.replace("\0\0", " OR ").replace("\0", "|")
 
-    def _normal(self, token: Token, introduced: bool) -> str:
+    def _rewritten(self, first: int) -> dict[int, str]:
+        """Return what an expression's normal text has in place of tokens from an index on."""
+        texts: dict[int, str] = {}
+        place = first
+        while place < self.index:
+            end = place
+            while (
+                self._tokens[end].kind in _NAMES
+                and self._tokens[end + 1].upper == "."
+                and end + 2 < self.index
+            ):
+                end += 2
+            is_called = self._tokens[end + 1].upper == "(" or _before_sequence(self._tokens, place)
+            sequence = _ORACLE_SEQUENCES.get(self._tokens[end].upper) if self.context.oracle else None
+            if end > place and sequence and not is_called:
+                texts[place] = f"{sequence}({self._normal(self._tokens[place], expression=True)}"
+                texts |= {end - 1: "", end: ")"}
+            elif end > place and not is_called:
+                texts |= dict.fromkeys(range(place, end), "")
+            elif self._tokens[place].upper == "." and self._tokens[place + 1].kind in _NAMES:
+                texts[place] = ""
+            place = end + 1
+        return texts
+
+    def _normal(self, token: Token, expression: bool) -> str:
         if token.kind is TokenKind.NAME:
             return identifier(token.text)
         if token.kind is not TokenKind.STRING:
@@ -262,7 +317,7 @@ class TokenReader:
             return written
         prefix = written.partition("'")[0].strip() if written[0] in "_nN" else ""
         literals = self.context.literals
-        if introduced and not prefix and literals not in (None, "utf8mb4", "binary"):
+        if expression and not prefix and literals not in (None, "utf8mb4", "binary"):
             prefix = f"_{literals}"
         if token.text.isascii() or not prefix.startswith("_"):
             return prefix + quote_text(token.text)

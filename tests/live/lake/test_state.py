@@ -132,6 +132,49 @@ def test_tables_are_defined_as_their_server_did(server: Server, tmp_path: Path) 
         assert server.query(f"CHECKSUM TABLE {table}") == count
 
 
+ZONES = """
+CREATE DATABASE small; USE small; SET SESSION time_zone = '+02:00';
+CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP NOT NULL DEFAULT '2020-01-02 03:04:05');
+SET SESSION time_zone = 'SYSTEM'; ALTER TABLE t ADD b TIMESTAMP NULL DEFAULT '2020-1-2';
+SET SESSION time_zone = '-05:30'; ALTER TABLE t ADD c TIMESTAMP NULL DEFAULT '2021-01-01';
+ALTER TABLE t ADD CHECK (t.id > 0);
+INSERT INTO t (id) VALUES (1);
+"""
+
+
+def test_defaults_of_several_time_zones_are_the_same_moments(server: Server, tmp_path: Path) -> None:
+    [log] = logs_of(server, ZONES)
+    made = binx("state", log, "--table", "small.t", "--format", "sql")
+    assert made.code == 0, made.err
+    definition = server.query("SHOW CREATE TABLE small.t")
+    server.script(f"DROP TABLE small.t;\n{made.out}")
+    assert server.query("SHOW CREATE TABLE small.t") == definition
+
+
+SEQUENCES = """
+CREATE DATABASE small; USE small; CREATE DATABASE other;
+CREATE SEQUENCE up MINVALUE 3 INCREMENT BY 2 CACHE 3; CREATE SEQUENCE other.down INCREMENT BY -1 CACHE 1;
+CREATE SEQUENCE fresh START WITH 40;
+CREATE TABLE t (id INT PRIMARY KEY DEFAULT nextval(up), a INT DEFAULT (NEXT VALUE FOR other.down), b INT);
+USE other; ALTER TABLE small.t ADD f INT DEFAULT nextval(small.fresh);
+INSERT INTO small.t (b) VALUES (1), (2), (3), (4); ALTER SEQUENCE small.up RESTART 90;
+INSERT INTO small.t (b) VALUES (5); ALTER SEQUENCE small.fresh RESTART 50;
+"""
+NEXT = "SELECT NEXTVAL(small.up), NEXTVAL(other.down), NEXTVAL(small.fresh)"
+
+
+def test_sequences_that_defaults_need_are_made_and_go_on(mariadb: Server, tmp_path: Path) -> None:
+    [log] = logs_of(mariadb, SEQUENCES)
+    made = binx("state", log, "--table", "small.t", "--format", "sql")
+    assert made.code == 0, made.err
+    named = ["TABLE small.t", "SEQUENCE small.up", "SEQUENCE other.down", "SEQUENCE small.fresh"]
+    shown = [mariadb.query(f"SHOW CREATE {name}") for name in named]
+    mariadb.script("".join(f"DROP {name};\n" for name in named) + made.out)
+    assert [mariadb.query(f"SHOW CREATE {name}") for name in named] == shown
+    assert mariadb.query(NEXT) == [("96", "-6", "50")]
+    assert mariadb.query("SELECT MIN(id), MAX(id) FROM small.t") == [("3", "91")]
+
+
 VALUES = """
 CREATE DATABASE small; USE small; SET SESSION sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO';
 CREATE TABLE odd (id INT PRIMARY KEY AUTO_INCREMENT, d DATE, t DATETIME(3), `_commit_version` INT, r DOUBLE,

@@ -19,6 +19,14 @@ DEFAULTS = (
     "(1 + 2)", "(CONCAT('x', \"y\"))", "(UUID())", "CURRENT_TIMESTAMP", "NOW()", "('[]')", "TRUE",
     "'é'", "_latin1'ab'", "0x3132",
 )  # fmt: skip
+SEQUENCE_DEFAULTS = (
+    "nextval(`s 1`)", "NEXT VALUE FOR `made`.`s 1`", "(1 + lastval(`made two`.`s 1`))",
+    "(PREVIOUS VALUE FOR `s 1`)",
+)  # fmt: skip
+SEQUENCES = (
+    "START WITH 5 INCREMENT BY 2", "MINVALUE 10 MAXVALUE = 500 CACHE 7", "INCREMENT -1", "NOCACHE CYCLE",
+    "INCREMENT BY -3 MAXVALUE 90 MINVALUE -9 NO CYCLE", "", "NO MAXVALUE ENGINE=InnoDB COMMENT 'it''s one'",
+)  # fmt: skip
 CHARSETS = (
     "CHARACTER SET latin1", "CHARACTER SET utf8mb4", "COLLATE latin1_bin", "COLLATE utf8mb4_unicode_ci",
     "CHARACTER SET latin1 COLLATE latin1_german1_ci", "CHARSET utf8mb3",
@@ -39,11 +47,14 @@ class Tables:
     def __init__(self, random: Random, *, mariadb: bool) -> None:
         self._random, self._mariadb = random, mariadb
         self._places: list[str] = []
+        self._has_clocks = False
 
     def begin(self) -> list[str]:
         """The databases and the first tables."""
         pick = self._random.choice
         made = [f"CREATE DATABASE `{db}` {pick(CHARSETS)}" for db in DATABASES]
+        if self._mariadb:
+            made += [f"CREATE SEQUENCE `{db}`.`s 1` {pick(SEQUENCES)}" for db in DATABASES]
         return [*made, f"USE `{pick(DATABASES)}`", *(self.create(self._place()) for _ in range(3))]
 
     def statement(self) -> str:
@@ -66,7 +77,9 @@ class Tables:
         modes = ("", "", "ANSI_QUOTES", "PIPES_AS_CONCAT", "NO_BACKSLASH_ESCAPES", "IGNORE_SPACE")
         zone = pick(("SYSTEM", "+00:00", "+02:00", "+02:00", "-05:30"))
         values = [f"sql_mode = '{pick(modes)}'", f"time_zone = '{zone}'"]
-        values += [f"explicit_defaults_for_timestamp = {pick('110')}", f"NAMES {pick(('utf8mb4', 'latin1'))}"]
+        self._has_clocks = pick((False, False, True))
+        values += [f"explicit_defaults_for_timestamp = {int(not self._has_clocks)}"]
+        values += [f"NAMES {pick(('utf8mb4', 'latin1'))}"]
         if not self._mariadb and self._random.random() < 0.3:
             values.append(f"default_collation_for_utf8mb4 = utf8mb4_{pick(('general_ci', '0900_ai_ci'))}")
         return f"SET {', '.join(values)}"
@@ -91,11 +104,12 @@ class Tables:
         if "NULL" not in text:
             text += pick(("", " NOT NULL", " NULL"))
         if self._random.random() < 0.4:
-            text += f" DEFAULT {pick(DEFAULTS)}"
+            text += f" DEFAULT {pick(SEQUENCE_DEFAULTS if self._mariadb and chance > 0.9 else DEFAULTS)}"
         if self._random.random() < 0.1:
             text += " ON UPDATE CURRENT_TIMESTAMP" + pick(("", "(3)", "()"))
         if self._random.random() < 0.15:
-            check = pick((f"{name} > 0", f"{name} <> 'x'", f"{name} IS NOT NULL OR 1"))
+            qualified = f"`{self._random.choice(TABLES)}`.{name}"
+            check = pick((f"{name} > 0", f"{name} <> 'x'", f"{name} IS NOT NULL OR 1", f"{qualified} > 1"))
             enforced = "" if self._mariadb else pick(("", "", " NOT ENFORCED"))
             text += f" CHECK ({check}){enforced}"
         text += pick(("", "", "", "", " INVISIBLE", " UNIQUE", " AUTO_INCREMENT UNIQUE"))
@@ -180,6 +194,8 @@ class Tables:
                 f"RENAME TABLE {place} TO made.between, {other} TO {place}, made.between TO {other}",
                 f"DROP TABLE {place}",
                 f"ALTER DATABASE `{pick(DATABASES)}` {pick(CHARSETS)}",
+                f"USE `{pick(DATABASES)}`",
+                f"ALTER SEQUENCE `{pick(DATABASES)}`.`s 1` {pick(SEQUENCES)}",
                 f"CREATE TABLE {new} LIKE {place}",
             )
         )
@@ -200,6 +216,8 @@ class Tables:
         pick = self._random.choice
         where = pick(("", "", " FIRST", f" AFTER {self._name()}"))
         hidden = ("NOT IGNORED", "IGNORED") if self._mariadb else ("VISIBLE", "INVISIBLE")
+        # What MariaDB leaves of the clock that it gave to a TIMESTAMP follows no rule.
+        keeps_clocks = self._mariadb and self._has_clocks
         clauses = (
             f"ADD COLUMN {self._column(self._name())}{where}",
             f"ADD {self._column(self._name())}{where}",
@@ -208,7 +226,7 @@ class Tables:
             f"DROP COLUMN {self._name()}",
             f"RENAME COLUMN {self._name()} TO {self._name()}",
             f"ALTER {self._name()} SET DEFAULT {pick(DEFAULTS)}",
-            f"ALTER {self._name()} DROP DEFAULT",
+            f"ALTER {self._name()} {'SET DEFAULT 0' if keeps_clocks else 'DROP DEFAULT'}",
             f"ADD {self._key()}",
             f"ADD {self._key()}",
             f"DROP KEY {pick(('k1', 'k2', self._name()))}",

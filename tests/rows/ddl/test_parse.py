@@ -25,7 +25,7 @@ from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.rows.ddl.dump_moment import END, START, UNKNOWN, Moment, parse_moment, recorded_moment
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.schema_dump import dump_of, read_dump
-from binx.rows.ddl.statements import CreateTable, NotUnderstood, TableName
+from binx.rows.ddl.statements import AlterTable, CreateTable, NotUnderstood, SetOption, TableName
 from binx.rows.decoder import ChangeDecoder
 from tests.conftest import TESTDATA
 from tests.rows.ddl.cases import CASES
@@ -228,7 +228,8 @@ def test_a_sequence_since_mariadb_11_5_may_have_values_of_another_type() -> None
         ("cycle_option", "tinyint", True),
         ("cycle_count", "bigint", False),
     ]
-    assert parse("ALTER SEQUENCE s RESTART 5", StatementContext(mariadb=True)) is None
+    restarted = parse("ALTER SEQUENCE s RESTART 5", StatementContext(mariadb=True))
+    assert restarted == AlterTable(TableName(None, "s"), (SetOption("RESTART", "5"),))
 
 
 LOG = TESTDATA / "mysql-9.7" / "small" / "reordered.binlog"

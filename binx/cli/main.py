@@ -10,6 +10,8 @@ from types import FrameType
 from typing import NoReturn
 
 _INTERRUPTED = 128 + signal.SIGINT
+_YOUNG_OBJECTS = 20_000
+"""New objects after which garbage is looked for: imports make many, and hardly any garbage."""
 
 
 def main() -> NoReturn:
@@ -17,6 +19,7 @@ def main() -> NoReturn:
     interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interrupts:
         signal.signal(signal.SIGINT, _end)
+    gc.set_threshold(_YOUNG_OBJECTS)
     from binx.cli.run import run
 
     if interrupts:

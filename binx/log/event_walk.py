@@ -18,9 +18,9 @@ from binx.kernels.walk.machine import Action, EventClass
 from binx.kernels.walk.scan import Level
 from binx.log.boundary import TRANSITIONS, State, Step
 from binx.log.damage import EventSearch
-from binx.log.events import stored_payload, sums
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
+from binx.log.stored import stored_payload, sums
 
 if TYPE_CHECKING:
     from binx.kernels.walk.headers import HeaderFields

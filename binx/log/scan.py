@@ -9,16 +9,15 @@ from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verif
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventHeader, EventType, parse_header
 from binx.event.payload import PayloadCache, errors_at_event, whole_events
-from binx.event.rows import plain_rows_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
 from binx.log.chain.ends import known_facts
 from binx.log.damage import Damage, Salvage
-from binx.log.events import stored_payload, sums
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import gtids_of
 from binx.log.scanning import Ending, OnDamage, Resumption, Totals, decoded_name
+from binx.log.stored import stored_payload, sums
 from binx.log.tail import Tail
 from binx.source import READ_BYTES, WINDOW_BYTES
 
@@ -279,6 +278,8 @@ class Scan:
                 if not origin <= scanner.position < origin + len(window):
                     return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
             elif stop == Stop.STOP_COMPRESSED_ROWS:
+                from binx.event.rows import plain_rows_event
+
                 header = parse_header(window, scanner.position, origin=origin)
                 start = scanner.position - origin
                 plain = plain_rows_event(window[start : start + header.size], header, self._format)

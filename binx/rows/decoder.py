@@ -14,9 +14,9 @@ from binx.event.rows import plain_rows_event
 from binx.kernels.rows.builder import RowBuilder
 from binx.kernels.rows.images import Need, RowDecoder
 from binx.kernels.transactions.table import GtidKind, TransactionTable
-from binx.log.events import stored_payload
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
+from binx.log.stored import stored_payload
 from binx.rows.columns.names import ResolvedTable
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog

@@ -17,21 +17,13 @@ are left out.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
 
-from binx.errors import DamagedError, RefusedError
-from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.kernels.copy.rewrite import measure
-from binx.log.file import BinlogFile
-from binx.slices.renaming import RENAMED, SAME_NAMES, DatabaseNames, EventRenamer
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.search import Selected
-from binx.slices.slice_plan import FileRanges, Range, SlicePlan, plan_slice
-from binx.slices.slice_writer import SliceReport, SliceWriter, compare_checksums
-from binx.source import READ_BYTES
+from binx.slices.slice_plan import plan_slice
+from binx.slices.slice_writer import SliceReport, SliceWriter
 from binx.storage.output import Sink
-
-_GTIDS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
 
 
 def write_binlog(
@@ -60,91 +52,7 @@ def write_binlog(
     """
     plan = plan_slice(runs, verbatim=verbatim)
     if databases:
+        from binx.slices.renamed_binlog import RenamingWriter
+
         return RenamingWriter(plan, output, databases, verify=verify).write()
     return SliceWriter(plan, output, verbatim=verbatim, verify=verify).write()
-
-
-class RenamingWriter(SliceWriter):
-    """Writes a slice plan with renamed databases.
-
-    Events that name a database are rewritten, and compressed transactions are written uncompressed; the rest
-    is copied.
-    """
-
-    buffer_bytes = 64 * 1024 * 1024
-
-    def __init__(self, plan: SlicePlan, output: Sink, databases: DatabaseNames, *, verify: bool) -> None:
-        super().__init__(plan, output, verbatim=False, verify=verify)
-        self._databases = databases
-        self._copied_to = 0
-
-    def _copy_ranges(self, ranges: FileRanges) -> None:
-        self._copied_to = 0
-        super()._copy_ranges(ranges)
-
-    def _copy_range(self, ranges: FileRanges, span: Range, window: memoryview, origin: int) -> bool:
-        rewriter, renamer = self._rewriter, EventRenamer(self._databases, ranges.file, ranges.description)
-        while True:
-            # A copied event may continue in the next window.
-            if rewriter.position < self._copied_to:
-                rest = Range(rewriter.position, self._copied_to, 0, apart=True)
-                if not super()._copy_range(ranges, rest, window, origin):
-                    return False
-            if rewriter.position >= span.end:
-                return True
-            header = _header_at(ranges.file, rewriter.position, span.end)
-            if header.type in _GTIDS:
-                self._write_gtid(ranges, span)
-            elif header.type in RENAMED:
-                self._check(ranges, header)
-                for event in renamer.events(header):
-                    try:
-                        self.put_event(
-                            event, "--rewrite-db", "leave out the transaction, or use --format sql"
-                        )
-                    except RefusedError as error:
-                        raise error.at(offset=header.position, event=header.name) from None
-                rewriter.seek(header.end)
-            else:
-                self._copied_to = header.end
-
-    def _check(self, ranges: FileRanges, header: EventHeader) -> None:
-        """Verify the checksum of an event that is rewritten."""
-        size = ranges.description.checksum_size
-        if not self._verify or not size:
-            return
-        source, computed = ranges.file.source, 0
-        for begin in range(header.position, header.end - size, READ_BYTES):
-            computed = zlib.crc32(source.window(begin, min(begin + READ_BYTES, header.end - size)), computed)
-        compare_checksums(header, computed, bytes(source.window(header.end - size, header.end)))
-
-    def _size_behind(self, ranges: FileRanges, position: int, stop: int) -> int:
-        """Return the output size of the events after a GTID event, up to the next one."""
-        renamer, size = EventRenamer(self._databases, ranges.file, ranges.description), 0
-        while position < stop:
-            header = _header_at(ranges.file, position, stop)
-            if header.type in _GTIDS:
-                break
-            if header.type in RENAMED:
-                for event in renamer.events(header, first_look=True):
-                    size += len(event) + self._checksum_size
-            else:
-                window = ranges.file.source.window(position, position + HEADER_SIZE)
-                _, events, content = measure(
-                    window, position, position, header.end, ranges.description.checksum_size
-                )
-                size += content + events * self._checksum_size
-            position = header.end
-        return size
-
-
-def _header_at(file: BinlogFile, position: int, stop: int) -> EventHeader:
-    header = parse_header(
-        file.source.window(position, min(stop, position + HEADER_SIZE)), position, origin=position
-    )
-    if header.end > stop:
-        raise DamagedError(
-            f"expected an event that ends within the transaction, found one of {header.size} bytes",
-            offset=position,
-        )
-    return header

@@ -10,7 +10,6 @@ import signal
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Self
-from urllib.parse import parse_qs, quote
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
 from binx.source.base import ChunkedSource
@@ -180,6 +179,8 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
 
 def _encoded(uri: str) -> str:
     """Percent-encode the characters that a URI cannot contain."""
+    from urllib.parse import quote
+
     return quote(uri, safe=_URI_CHARACTERS)
 
 
@@ -231,6 +232,8 @@ def check_credentials(uri: str, error_type: type[SourceError | OutputError]) -> 
 
 
 def _needs_token(options: str) -> bool:
+    from urllib.parse import parse_qs
+
     parameters = parse_qs(options, keep_blank_values=True)
     return parameters.get("credential_kind") != ["anonymous"] and _NEEDS_NO_TOKEN.isdisjoint(parameters)
 

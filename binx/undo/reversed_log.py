@@ -36,7 +36,8 @@ from binx.rows.ddl.table_statements import restored_by
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import counted_rows
 from binx.slices.items import Begin
-from binx.slices.renaming import SAME_NAMES, DatabaseNames, rename_table_map
+from binx.slices.renamed_binlog import rename_table_map
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.search import Search
 from binx.slices.slice_plan import FileRanges, SlicePlan
 from binx.slices.slice_writer import SliceWriter

@@ -230,15 +230,17 @@ def _is_beginning(file: BinlogFile, whole: BinlogFile) -> bool:
 
 def _refuse_twins(files: Sequence[BinlogFile]) -> None:
     """Raise UsageError if two logs are of one name, server and time."""
-    known: dict[tuple[str, str], str] = {}
+    known: dict[str, list[BinlogFile]] = {}
     for file in files:
-        other = known.setdefault((file.name, file.identity), file.path)
-        if other != file.path:
+        others = known.setdefault(file.name, [])
+        other = next((other for other in others if other.identity == file.identity), file)
+        if other.path != file.path:
             raise UsageError(
-                f"it and {other} are copies of one log, {file.name} of server {file.format.server_id}, but"
-                " differ: verify both, and give the right one",
+                f"it and {other.path} are copies of one log, {file.name} of server"
+                f" {file.format.server_id}, but differ: verify both, and give the right one",
                 path=file.path,
             )
+        others.append(file)
 
 
 def _logs(path: str) -> Iterator[NamedLog]:

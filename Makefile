@@ -20,7 +20,15 @@ ASAN_TESTS ?= kernels event log rows source storage where sql dataset slices und
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
-.PHONY: help demo test check unit test-live sweep asan fuzz lowest iceberg bench testdata man wheel standalone bare docs transcripts formats size decisions clean needs-python needs-headers
+.PHONY: help demo test check unit test-live sweep asan fuzz lowest spark35 spark40 bench testdata man wheel standalone bare docs transcripts formats size decisions clean needs-python needs-headers
+
+# Spark 3.5 runs with Python 3.11, which uv brings where the machine has another one.
+define old-spark
+	command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv
+	export PATH="$(CURDIR)/$(BIN):$$PATH" && ([ -x build/spark$(1)/bin/python ] || \
+		uv venv --quiet --python 3.11 build/spark$(1)) && \
+		uv pip install --quiet --python build/spark$(1)/bin/python --group dev --editable . $(2) 'pandas>=2.2,<3'
+endef
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -87,11 +95,13 @@ lowest: $(VENV)/.installed ## tests of formats and commands with the lowest allo
 		typing_extensions boto3 'moto[server]'
 	PYTHONPATH=$(CURDIR) build/lowest/bin/python -m pytest -q -p no:cacheprovider $(addprefix tests/,$(LOWEST_TESTS))
 
-iceberg: $(VENV)/.installed ## tests of tables of a catalog, with Iceberg and Spark 3.5 (Python 3.11 or 3.12)
-	[ -x build/iceberg/bin/python ] || $(BIN)/python -m venv build/iceberg
-	build/iceberg/bin/python -m pip install --quiet 'pyspark>=3.5.1,<3.6' snowpark-connect-deps-iceberg==1.0.2 \
-		click numpy 'pandas>=2.2,<3' pyarrow rich sqlglot zstandard
-	$(BIN)/python -m pytest -q tests/spark/test_catalog.py
+spark35: $(VENV)/.installed ## tests of load and --engine spark on Spark 3.5, and of a catalog's tables with Iceberg
+	$(call old-spark,35,pyspark~=3.5.1 snowpark-connect-deps-iceberg==1.0.2)
+	build/spark35/bin/python -m pytest -q -p no:cacheprovider tests/lake tests/spark
+
+spark40: $(VENV)/.installed ## the same tests on Spark 4.0
+	$(call old-spark,40,pyspark~=4.0.0)
+	build/spark40/bin/python -m pytest -q -p no:cacheprovider tests/lake tests/spark
 
 fuzz: $(VENV)/.installed ## coverage-guided fuzzing, each target for FUZZ_SECONDS=60 (needs clang)
 	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --group fuzz

@@ -16,7 +16,7 @@ def register(spark: SparkSession) -> None:
     """Register ``spark.read.format("binlog")`` in a session; see :mod:`binx.spark.source.reader`.
 
     Raises:
-        BinxError: pyspark is missing or older than 4.1.
+        BinxError: pyspark is missing or older than 4.0.
     """
     from binx.spark.session import check_pyspark
 
@@ -25,7 +25,7 @@ def register(spark: SparkSession) -> None:
         from binx.spark.source.reader import register as register_source
     except ImportError as error:
         raise BinxError(
-            f"this pyspark does not support Python data sources as binx uses them ({error}); version"
-            f" 4.1 or later is needed: `{sys.executable} -m {install_command('spark')}`"
+            f"this pyspark does not have data sources in Python ({error}); version 4.0 or later is needed:"
+            f" `{sys.executable} -m {install_command('spark')}`"
         ) from error
     register_source(spark)

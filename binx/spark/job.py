@@ -10,9 +10,10 @@ import heapq
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from binx.lake.dataset.files import ChangesFile
@@ -163,9 +164,9 @@ class Job:
         return max(1, min(most, max(2 * self._parallelism, -(-size // each))))
 
     def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
-        """Return a DataFrame in the shuffle's layout, each row in the partition of its slot."""
-        table = pa.Table.from_batches([_batch(*zip(*items, strict=True))] if items else [], _SHUFFLED)
-        return self._spark.createDataFrame(table).repartitionById(count, "slot")
+        """Return a DataFrame in the shuffle's layout, in ``count`` partitions by slot."""
+        frame = self._spark.createDataFrame(list(items), _AS_SQL, verifySchema=False)
+        return frame.repartition(count, "slot")
 
     def _spread(self, items: Sequence[Any], sizes: Sequence[int]) -> Any:
         """Distribute items over tasks; small ones share a task."""
@@ -178,23 +179,23 @@ class Job:
         """Run a function on each item in tasks; return the results in order."""
         if not items:
             return []
-        answers = self._spread(items, sizes).mapInArrow(partial(_work, work), _AS_SQL).toArrow()
-        results = dict(zip(answers["piece"].to_pylist(), answers["data"].to_pylist(), strict=True))
+        answers = self._spread(items, sizes).mapInArrow(partial(_work, work), _AS_SQL).collect()
+        results = {answer["piece"]: answer["data"] for answer in answers}
         return [pickle.loads(results[index]) for index in range(len(items))]
 
     def _merge(self, splits: Sequence[Source], pieces: Sequence[Piece], slots: Sequence[int]) -> list[Merged]:
         if not pieces:
             return []
-        count = max(slots) + 1
+        count = len(set(slots))
         # A piece's own row starts it even if no image follows.
         rows = [(slots[index], index, _PIECE, pickle.dumps(piece)) for index, piece in enumerate(pieces)]
         shuffled = self._items(rows, 1 if splits else count)
         if splits:
             images = self._spread(splits, _sizes(splits)).mapInArrow(_split, _AS_SQL)
-            shuffled = shuffled.unionByName(images).repartitionById(count, "slot")
+            shuffled = shuffled.unionByName(images).repartition(count, "slot")
         ordered = shuffled.sortWithinPartitions("piece", "epoch")
-        answers = ordered.mapInArrow(_merge, _AS_SQL).toArrow()
-        return [pickle.loads(data) for data in answers["data"].to_pylist()]
+        answers = ordered.mapInArrow(_merge, _AS_SQL).collect()
+        return [pickle.loads(answer["data"]) for answer in answers]
 
 
 def _sizes(sources: Sequence[Source]) -> list[int]:
@@ -202,14 +203,41 @@ def _sizes(sources: Sequence[Source]) -> list[int]:
 
 
 def _slots(sizes: Sequence[int], count: int) -> list[int]:
-    """Assign a slot to each size, so that all slots get about the same total."""
-    heap = [(0, slot) for slot in range(count)]
+    """Assign a slot to each size, so that all slots get about the same total.
+
+    Slots are numbers that Spark's hash, by which it chooses a partition, sends to partitions of their own.
+    """
+    heap = [(0, slot) for slot in partition_keys(count)]
     slots = [0] * len(sizes)
     for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
         total, slot = heapq.heappop(heap)
         slots[index] = slot
         heapq.heappush(heap, (total + sizes[index] + 1, slot))
     return slots
+
+
+@cache
+def partition_keys(count: int) -> list[int]:
+    """Return a number for each of ``count`` partitions that Spark's ``repartition`` sends there."""
+    numbers = np.arange(count * (8 + count.bit_length()), dtype=np.int32)
+    partitions, first = np.unique(_spark_hash(numbers) % count, return_index=True)
+    found = dict(zip(partitions.tolist(), first.tolist(), strict=True))
+    # A number that shares a partition with another makes it larger, no more.
+    return [found.get(partition, partition) for partition in range(count)]
+
+
+def _spark_hash(numbers: np.ndarray) -> np.ndarray:
+    """Return what Spark's function ``hash`` gives for integers: MurmurHash3 of 32 bits with the seed 42."""
+    mixed = _rotated(numbers.astype(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    mixed = _rotated(mixed ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    mixed ^= np.uint32(4)
+    mixed = (mixed ^ (mixed >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    mixed = (mixed ^ (mixed >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return (mixed ^ (mixed >> np.uint32(16))).view(np.int32)
+
+
+def _rotated(numbers: np.ndarray, bits: int) -> np.ndarray:
+    return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
 
 
 def _batch(*columns: Sequence[Any]) -> pa.RecordBatch:

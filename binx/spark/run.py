@@ -204,11 +204,9 @@ class _Load:
         replace_joined(self._state, done, written)
 
     def _run_job(self, spark: SparkSession) -> list[Taken]:
-        version = tuple(int(part) for part in spark.version.split(".")[:2])
-        if version < (4, 1):
-            # Older versions lose rows silently.
+        if tuple(int(part) for part in spark.version.split(".")[:2]) < (3, 5):
             raise BinxError(
-                f"Spark {spark.version} is too old, expected 4.1 or newer: {install_command('spark')}"
+                f"Spark {spark.version} is too old, expected 3.5 or newer: {install_command('spark')}"
             )
         return self._job(spark).run(self._arrivals.files, self._plan.work, self._plan.empty)
 

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,10 @@ def local_session(
     from pyspark.sql import SparkSession
 
     chosen: dict[str, str] = {}
-    if _SUBMITTED not in os.environ:
+    if _SUBMITTED in os.environ:
+        java: AbstractContextManager[None] = nullcontext()
+    else:
+        java = java_there()
         cores = usable_processors()
         chosen = local_settings(cores)
         chosen |= {"spark.app.name": "binx", "spark.master": master or f"local[{cores},{_RETRIES}]"}
@@ -101,7 +104,7 @@ def local_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder: Any = SparkSession.builder
-    with java_there():
+    with java:
         with _quiet_start():
             session: SparkSession = builder.config(map={**chosen, **(settings or {})}).getOrCreate()
             session.sparkContext.setLogLevel("ERROR")

@@ -1,8 +1,8 @@
 """A Spark session with Iceberg: ``python -m tests.spark.iceberg_session JAR WAREHOUSE``.
 
-It has a process of its own, as Iceberg's package is of another version of Spark than the other tests have.
-Each line of the input is one thing to do, as JSON, and is answered by one: ``{"publish": OUTPUT}``, perhaps
-with a ``catalog`` and tables to ``rebuild``, or ``{"sql": TEXT}``.
+It has a process of its own: Iceberg's package may be of another version of Spark than the other tests have.
+Each line of the input is one thing to do, as JSON, and is answered by one: ``{"load": ARGUMENTS}`` of
+``binx load``, ``{"publish": OUTPUT}``, perhaps with a ``catalog``, or ``{"sql": TEXT}``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -17,8 +18,9 @@ from pyspark.sql import SparkSession
 from binx.errors import BinxError
 from binx.lake.place import Place
 from binx.lake.state.output import Output
-from binx.lake.table_name import TableName
 from binx.spark.catalog import Catalog
+from binx.spark.run import load
+from tests.lake.conftest import options_of
 
 
 def start(jar: str, warehouse: str) -> SparkSession:
@@ -45,9 +47,11 @@ def start(jar: str, warehouse: str) -> SparkSession:
 def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
     if "sql" in asked:
         return [row.asDict(recursive=True) for row in spark.sql(asked["sql"]).collect()]
+    if "load" in asked:
+        summary = load(options_of(asked["load"]), lambda: nullcontext(spark))
+        return summary.to_json() | {"exit_code": int(summary.exit_code)}
     place = Place(asked["publish"])
-    rebuild = [*map(TableName.parse, asked.get("rebuild", ()))]
-    catalog = Catalog(Output(place).state, place, asked.get("catalog", "ice"), lambda _: True, rebuild)
+    catalog = Catalog(Output(place).state, place, asked.get("catalog", "ice"), lambda _: True)
     had_work = catalog.has_work
     if had_work:
         catalog.publish(spark)

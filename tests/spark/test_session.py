@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 from bench.changes import Shop
@@ -17,7 +19,7 @@ from binx.errors import BinxError
 from binx.lake.options import LoadOptions
 from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
-from binx.spark import java, session
+from binx.spark import java, register, session
 from binx.spark.run import load
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.exports import export
@@ -54,14 +56,25 @@ def test_an_old_java_is_refused(
     program.write_text(f"#!/bin/sh\necho '{answer}' >&2\n")
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(pyspark, "__version__", "4.0.0")
     with pytest.raises(BinxError, match=f"Java 17 or newer, and .* is {version}:"):
         java.find_java()
+    monkeypatch.setattr(pyspark, "__version__", "3.5.1")
+    assert java.find_java() == str(program)
 
 
 def test_no_pyspark_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "find_spec", lambda _: None)
     with pytest.raises(BinxError, match=r"-m pip install 'binx-binlog\[spark\]'"):
         session.check_pyspark()
+
+
+def test_a_spark_without_data_sources_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As 3.5, which loads all the same."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
+    monkeypatch.delitem(sys.modules, "binx.spark.source.reader", raising=False)
+    with pytest.raises(BinxError, match=r"4\.0 or later is needed: .* -m pip install"):
+        register(None)  # type: ignore[arg-type]
 
 
 def test_spark_reads_an_index_file(spark: Any, tmp_path: Path) -> None:

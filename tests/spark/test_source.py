@@ -13,6 +13,8 @@ from binx.spark import register
 from tests.conftest import TESTDATA
 from tests.exports import export
 
+pytest.importorskip("pyspark.sql.datasource", reason="Spark 3.5 has no data sources in Python")
+
 MYSQL = TESTDATA / "mysql-9.7"
 SHOP = MYSQL / "shop"
 LOGS = sorted(SHOP.glob("mysql-bin.00*"))

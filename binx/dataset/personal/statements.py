@@ -21,6 +21,35 @@ _WORD = re.compile(r'`((?:[^`]|``)+)`|"((?:[^"]|"")+)"|([\w$]+)')
 _SEALED = "sealed"
 """The recorded type of a column whose members are sealed."""
 
+_STATEMENT = (
+    "commit_version", "commit_timestamp", "transaction", "ordinal", "position", "timestamp", "kind", "db",
+    "options", "sql_is_text", "thread_id", "exec_time", "error_code", "file_bytes", "microseconds",
+    "uses_db", "unknown_variables", "takes_effect", "uses_temporary",
+)  # fmt: skip
+"""What remains of a statement without its text: nothing that may hold values."""
+
+_INDEX = (
+    "name", "columns", "unique", "whole", "prefixes", "kind", "descending", "expressions",
+    "without_overlaps", "generated",
+)  # fmt: skip
+_DEFINITION: dict[str, tuple[str, ...]] = {
+    "table": (
+        "db", "name", "columns", "primary_key", "indexes", "charset", "collation", "provenance", "unknown",
+        "server_id", "foreign_keys", "period", "primary", "checks", "options", "partitioning", "versioned",
+    ),
+    "columns": (
+        "name", "mysql_type", "base", "length", "scale", "unsigned", "nullable", "charset", "collation",
+        "members", "invisible", "generated", "default", "srid", "added", "expression", "numbered", "width",
+        "on_update",
+    ),
+    "indexes": _INDEX,
+    "primary": _INDEX,
+    "foreign_keys": ("name", "columns", "db", "table", "referenced", "on_delete", "on_update", "written"),
+    "checks": ("name", "enforced"),
+    "partitioning": ("number", "partitions"),
+}  # fmt: skip
+"""What remains of a definition: what rows are read by, and the names that statements call its parts by."""
+
 _HIDDEN = "its text is left out, as it is about a table with personal data"
 
 
@@ -37,7 +66,7 @@ def masked_statement(
     masked = [_masked_effect(effect, rules) for effect in effects]
     if statement.kind not in ("dml", ROWS) and not _names_masked_table(statement, effects, rules):
         return statement, masked
-    hidden = statement._replace(sql="", user_vars={}, insert_id=None, last_insert_id=None)
+    hidden = Statement(**{name: getattr(statement, name) for name in _STATEMENT}, sql="", user_vars={})
     return hidden, [item._replace(reason=_HIDDEN) if item.reason is not None else item for item in masked]
 
 
@@ -123,27 +152,22 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
 
 
 def _remove_texts(table: dict[str, Any]) -> None:
-    """Remove what a table's statements say in words of their own, which may be values of any column.
-
-    Names remain, by which later statements refer to constraints and partitions.
-    """
-    table.pop("ddl", None)
+    """Remove what a table's statements say in words of their own, which may be values of any column."""
+    for part, kept in _DEFINITION.items():
+        found = table if part == "table" else table.get(part, ())
+        for facts in [found] if isinstance(found, dict) else found:
+            for name in facts.keys() - set(kept):
+                del facts[name]
     table["options"] = [option for option in table.get("options", ()) if option[0].upper() == "ENGINE"]
+    if "unknown" in table:
+        table["unknown"] = _HIDDEN
+    for index in (*table.get("indexes", ()), *filter(None, [table.get("primary")])):
+        index["expressions"] = [[place, ""] for place, _ in index.get("expressions", ())]
     for check in table.get("checks", ()):
         check["expression"] = ""
-    for index in (*table.get("indexes", ()), *filter(None, [table.get("primary")])):
-        index.pop("options", None)
-        index["expressions"] = [[place, ""] for place, _ in index.get("expressions", ())]
     if table.get("partitioning"):
-        parts = table["partitioning"].get("partitions", ())
-        table["partitioning"] |= {
-            "by": "",
-            "subpartitions": "",
-            "partitions": [[name, ""] for name, _ in parts],
-        }
-    for column in table.get("columns", ()):
-        for text in ("comment", "formula", "check", "attributes"):
-            column.pop(text, None)
+        parts = table["partitioning"]
+        parts |= {"by": "", "partitions": [[name, ""] for name, _ in parts.get("partitions", ())]}
 
 
 def sealed_record(catalog: Catalog, rules: PersonalData | None) -> bytes:

@@ -90,6 +90,7 @@ def email(server: Server) -> str:
         UPDATE users SET email = '{last}' WHERE id = 1;
         ALTER TABLE users ADD COLUMN ssn2 VARCHAR(40) DEFAULT '{canary()}',
             MODIFY email VARCHAR(80) NOT NULL DEFAULT '{canary()}';
+        ALTER TABLE users ADD CHECK (note <> '{canary()}'), COMMENT = '{canary()}';
         CREATE VIEW v AS SELECT * FROM users WHERE email <> '{canary()}';
         CREATE PROCEDURE p() UPDATE users SET email = '{canary()}';
         FLUSH LOGS;

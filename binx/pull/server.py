@@ -17,6 +17,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from binx.errors import AbsentError, BinxError, ConnectionLostError, ServerError, UnsupportedError, UsageError
 from binx.event.format import MAGIC_SIZE, Flavour, split_version
+from binx.event.gtid.domains import domain_positions
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.pull.login import Login, Tls, TlsMode
@@ -187,7 +188,11 @@ class Server:
     def dump_after(self, gtids: GtidSet, server_id: int) -> None:
         """Request a dump from the log with the first transaction that a set lacks; others may be left out."""
         if self.is_mariadb:
-            self._execute("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
+            for source in gtids.sources:
+                if not isinstance(source, DomainSource):
+                    raise AbsentError(f"expected GTIDs of MariaDB, such as 0-1-100, found those of {source}")
+            position = domain_positions(gtids)
+            self._execute("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (position,))
             self.dump("", MAGIC_SIZE, server_id)
             return
         self._command(*DumpRequest(server_id, gtids=gtids).encode())
@@ -340,14 +345,3 @@ def _context(tls: Tls) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"the files of --tls-ca, --tls-cert or --tls-key cannot be used: {error}") from error
     return context
-
-
-def _last_of(gtids: GtidSet) -> str:
-    """Return the last GTID of each MariaDB domain, in the form of ``@slave_connect_state``."""
-    last: dict[int, tuple[int, int]] = {}
-    for source, _, number in gtids:
-        if not isinstance(source, DomainSource):
-            raise AbsentError(f"expected GTIDs of MariaDB, such as 0-1-100, found {source}:{number}")
-        if number > last.get(source.domain, (0, 0))[0]:
-            last[source.domain] = number, source.server_id
-    return ",".join(f"{domain}-{server}-{number}" for domain, (number, server) in sorted(last.items()))

@@ -11,6 +11,7 @@ from shlex import join, quote
 from typing import NamedTuple
 
 from binx.event.format import MAGIC, Flavour
+from binx.event.gtid.domains import domain_positions
 from binx.log.chain.inputs import STANDARD_INPUT
 from binx.log.chain.places import magic_of
 from binx.recovery.plan import LogPart, RecoveryPlan
@@ -26,43 +27,63 @@ RELAY = "binx-relay"
 """Base name of the relay logs made from binary logs."""
 
 
+SERVED_AT = ("127.0.0.1", 3307)
+"""Where ``binx serve`` listens."""
+
+
+_DONE_WHEN = "# it is done when SHOW {} STATUS says that the SQL thread does not run; look for errors there"
+
+
 class Programs(NamedTuple):
-    """Names of a server's programs, statements and options."""
+    """Names of a server's programs, statements and options.
+
+    Attributes:
+        change: begin of the statement that names a source; ``side`` begins the names of its settings.
+        by_gtid: its setting for a start after the replica's GTIDs; ``by_position`` for one at a position.
+    """
 
     reader: str
     client: str
-    source: str
-    start: str
+    change: str
+    side: str
+    by_gtid: str
+    by_position: str
+    replica: str
     skip: str
-    status: str
 
 
 _PROGRAMS = {
     Flavour.MARIADB: Programs(
         "mariadb-binlog",
         "mariadb --binary-mode --max-allowed-packet=1G",
-        "CHANGE MASTER TO MASTER_HOST='nowhere', MASTER_USE_GTID=no",
-        "START SLAVE SQL_THREAD",
+        "CHANGE MASTER TO",
+        "MASTER",
+        "MASTER_USE_GTID=slave_pos",
+        "MASTER_USE_GTID=no",
+        "SLAVE",
         "--skip-slave-start",
-        "SHOW SLAVE STATUS",
     ),
     Flavour.MYSQL: Programs(
         "mysqlbinlog",
         "mysql --binary-mode --max-allowed-packet=1G",
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='nowhere'",
-        "START REPLICA SQL_THREAD",
+        "CHANGE REPLICATION SOURCE TO",
+        "SOURCE",
+        "SOURCE_AUTO_POSITION=1",
+        "SOURCE_AUTO_POSITION=0",
+        "REPLICA",
         "--skip-replica-start",
-        "SHOW REPLICA STATUS",
     ),
 }
 
 _REPLICA_SINCE = (8, 0, 23)
 """Older versions of MySQL know only the words that MySQL 8.4 no longer knows."""
 _OLD_MYSQL = _PROGRAMS[Flavour.MYSQL]._replace(
-    source="CHANGE MASTER TO MASTER_HOST='nowhere'",
-    start="START SLAVE SQL_THREAD",
+    change="CHANGE MASTER TO",
+    side="MASTER",
+    by_gtid="MASTER_AUTO_POSITION=1",
+    by_position="MASTER_AUTO_POSITION=0",
+    replica="SLAVE",
     skip="--skip-slave-start",
-    status="SHOW SLAVE STATUS",
 )
 
 
@@ -97,7 +118,42 @@ def replay_ways(plan: RecoveryPlan) -> list[Way]:
             copying.insert(0, f"mkdir -p {FOLDER}")
         ways.insert(0, _with_reader(plan, programs, copying, paths))
         ways.append(_as_relay_logs(plan, programs, copying, paths))
+    if all(log.path != STANDARD_INPUT for log in plan.logs):
+        ways.insert(0, _by_replication(plan, programs))
     return ways
+
+
+def _by_replication(plan: RecoveryPlan, programs: Programs) -> Way:
+    """Let the restored server replicate from binx, which offers the logs up to the end."""
+    first, last = plan.logs[0], plan.logs[-1]
+    side = programs.side
+    host, port = SERVED_AT
+    source = f"{side}_HOST='{host}', {side}_PORT={port}, {side}_SSL=0, {side}_USER='any'"
+    if plan.backup.gtids and plan.gtids:
+        source = f"{source}, {programs.by_gtid}"
+    else:
+        begin = f"{side}_LOG_FILE='{first.file}', {side}_LOG_POS={first.start}"
+        source = f"{source}, {programs.by_position}, {begin}"
+    known = ""
+    until = f" UNTIL {side}_LOG_FILE='{last.file}', {side}_LOG_POS={last.end}"
+    done = _DONE_WHEN.format(programs.replica)
+    if plan.flavour is Flavour.MARIADB:
+        # It stops at a position only when another transaction follows.
+        reached = domain_positions([*plan.backup.gtids, *plan.gtids])
+        until = f" UNTIL master_gtid_pos='{reached}'" if plan.backup.gtids else ""
+        if plan.backup.gtids:
+            known = f"SET GLOBAL gtid_slave_pos='{domain_positions(plan.backup.gtids)}'; "
+        else:
+            done = f"# it is done when @@gtid_slave_pos is {reached}; look for errors in SHOW SLAVE STATUS"
+    paths = [operand(log.path) for log in plan.logs]
+    statements = f"{known}{programs.change} {source}; START {programs.replica}{until}"
+    lines = (
+        join(["binx", "serve", *_keys(), "--until", f"{last.file}:{last.end}", *paths]) + " &",
+        "# start the server with a --server-id that is not in the logs",
+        f'{programs.client} -e "{statements}"',
+        done,
+    )
+    return Way("serve", "by replication from binx serve, with parallel workers, resumable", lines)
 
 
 def _with_reader(plan: RecoveryPlan, programs: Programs, copying: list[str], paths: list[str]) -> Way:
@@ -139,7 +195,7 @@ def _as_relay_logs(plan: RecoveryPlan, programs: Programs, copying: list[str], p
         f"# start the server with --relay-log={RELAY} {programs.skip}"
         " and a --server-id that is not in the logs",
         f'{programs.client} -e "{_start_statements(plan, programs, names)}"',
-        f"# it is done when {programs.status} says that the SQL thread does not run; look for errors there",
+        _DONE_WHEN.format(programs.replica),
     ]
     return Way("relay_logs", "as relay logs, with parallel workers", tuple(lines))
 
@@ -147,7 +203,8 @@ def _as_relay_logs(plan: RecoveryPlan, programs: Programs, copying: list[str], p
 def _start_statements(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:
     begin = f"RELAY_LOG_FILE='{names[0]}', RELAY_LOG_POS={plan.logs[0].start}"
     until = f"RELAY_LOG_FILE='{names[-1]}', RELAY_LOG_POS={plan.logs[-1].end}"
-    return f"{programs.source}, {begin}; {programs.start} UNTIL {until}"
+    source = f"{programs.side}_HOST='nowhere', {programs.by_position}"
+    return f"{programs.change} {source}, {begin}; START {programs.replica} SQL_THREAD UNTIL {until}"
 
 
 def _copy(log: LogPart) -> tuple[str, str] | None:

@@ -112,6 +112,7 @@ class RecoveryPlan:
         end: the last transaction to replay, or None.
         next: the first transaction in the logs after the replay ends, or None.
         logs: the parts of logs to replay, in order.
+        gtids: those of the transactions to replay.
         held: GTIDs between begin and end that are already in the backup and must be skipped.
         missing_gtids: GTIDs that are needed and in none of the logs.
         missing_logs: names of missing logs, as far as the other logs reveal them.
@@ -128,6 +129,7 @@ class RecoveryPlan:
     end: Edge | None = None
     next: Edge | None = None
     logs: list[LogPart] = field(default_factory=list)
+    gtids: GtidSet = field(default_factory=GtidSet)
     held: GtidSet = field(default_factory=GtidSet)
     missing_gtids: GtidSet = field(default_factory=GtidSet)
     missing_logs: list[str] = field(default_factory=list)
@@ -389,6 +391,8 @@ class _Planner:
         kinds = memoryview(table.column("gtid_kind")).cast("q")
         self._kinds |= {kinds[index] for index in taken}
         if taken:
+            replayed = bytearray(index < stop and not held[index] for index in range(len(table)))
+            self.plan.gtids |= GtidSet(marked_gtids(table, replayed))
             held_between = bytearray(first <= index < last and held[index] for index in range(len(table)))
             self.plan.held |= self._waiting | GtidSet(marked_gtids(table, held_between))
             self._waiting = GtidSet()

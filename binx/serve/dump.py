@@ -15,6 +15,7 @@ from time import monotonic
 
 from binx.errors import BinxError, ChecksumError
 from binx.event.format import CHECKSUM_SIZE, MAGIC_SIZE, ChecksumAlgorithm
+from binx.event.gtid.domains import last_of_domains
 from binx.event.gtid.encode import encode_packed
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
@@ -29,7 +30,7 @@ from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan
 from binx.pull.requests import ENDS_AT_THE_END, HEARTBEATS_WITH_FIELDS, DumpRequest
 from binx.serve.channel import PACKET_MAXIMUM, Channel
-from binx.serve.offer import Offer, StreamPosition, last_of_domains
+from binx.serve.offer import Offer, StreamPosition
 from binx.serve.start import FatalError
 from binx.source import READ_BYTES
 

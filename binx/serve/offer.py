@@ -10,7 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 from binx.errors import AbsentError, UnsupportedError, UsageError
 from binx.event.format import Flavour, FormatDescription
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import DomainSource, GtidSource
+from binx.event.gtid.sources import GtidSource
 from binx.kernels.transactions.table import GtidKind
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.chain import ChainLog, chain_problems
@@ -114,15 +114,6 @@ def offer_of(chain: Sequence[ChainLog], until: Target | Position | None = None) 
     )
     kinds = _kinds(chain) | _kinds(reversed(chain[: end.log + 1]))
     return Offer(logs, end, last.file.format, gtids, _gtid_mode(kinds))
-
-
-def last_of_domains(gtids: Iterable[tuple[GtidSource, int, int]]) -> dict[int, tuple[int, int]]:
-    """Return for each MariaDB domain the highest number, and the server that gave it."""
-    last: dict[int, tuple[int, int]] = {}
-    for source, _, number in gtids:
-        if isinstance(source, DomainSource) and number > last.get(source.domain, (0, 0))[0]:
-            last[source.domain] = number, source.server_id
-    return last
 
 
 def _refuse_unfit(chain: Sequence[ChainLog]) -> None:

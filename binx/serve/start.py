@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from binx.errors import BinxError, UsageError
 from binx.event.format import MAGIC_SIZE
+from binx.event.gtid.domains import last_of_domains
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition
 from binx.log.held import HeldTransactions
 from binx.pull.requests import DumpRequest
-from binx.serve.offer import Offer, StreamPosition, last_of_domains
+from binx.serve.offer import Offer, StreamPosition
 
 FATAL = 1236
 """ER_MASTER_FATAL_ERROR_READING_BINLOG."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from time import time
 
-from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.domains import domain_positions
 from binx.serve.channel import Channel
-from binx.serve.offer import Offer, last_of_domains
+from binx.serve.offer import Offer
 
 _ASSIGNMENT = re.compile(r"@(\w+)\s*:?=\s*('(?:[^'\\]|\\.|'')*'|[^,;]+)", re.IGNORECASE)
 _SELECTED = re.compile(r"\s*(.+?)(?:\s+AS\s+`?(\w+)`?)?\s*(?:,|$)", re.IGNORECASE | re.DOTALL)
@@ -144,9 +144,3 @@ def _variables(offer: Offer) -> dict[str, str]:
         "gtid_current_pos": position,
         "gtid_binlog_state": position,
     }
-
-
-def domain_positions(gtids: GtidSet) -> str:
-    """Return the last GTID of each MariaDB domain, as ``gtid_binlog_pos`` has them."""
-    last = last_of_domains(gtids)
-    return ",".join(f"{domain}-{server}-{number}" for domain, (number, server) in sorted(last.items()))

@@ -1,7 +1,7 @@
 """Backups of real servers, restored and brought to a moment by the commands that ``plan`` prints, as printed.
 
 The tables and GTIDs then are those that the server had at that moment. Without ROUNDS a dump is brought
-there in two of the three ways, a physical backup in the third.
+there in two of the four ways, a physical backup in the others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
 from tests.cli.process import binx
 from tests.live.logs import needed
+from tests.live.serve.replicas import Serving, wait_for
 
 ROUNDS = int(os.environ.get("ROUNDS", "1"))
 SEED = os.environ.get("SEED", "plan")
@@ -33,7 +35,7 @@ FIRST_TIME = 2_000_000_000
 """MariaDB's commit times are whole seconds: sessions say which, behind the times at which logs are closed."""
 SECONDS = 600
 START = "# start the server"
-WAYS = ("mysqlbinlog", "binx", "relay_logs")
+WAYS = ("serve", "mysqlbinlog", "binx", "relay_logs")
 
 
 class Moment(NamedTuple):
@@ -189,6 +191,9 @@ def shell(lines: list[str], server: Server, folder: Path) -> None:
 
 
 def carry_out(way: str, lines: list[str], server: Server, folder: Path) -> None:
+    if way == "serve":
+        replicate(lines, server, folder)
+        return
     if way != "relay_logs":
         shell(lines, server, folder)
         return
@@ -200,6 +205,20 @@ def carry_out(way: str, lines: list[str], server: Server, folder: Path) -> None:
     server.start(["--relay-log=binx-relay", skip])
     shell(lines[at:], server, folder)
     wait_for_applier(server)
+
+
+def replicate(lines: list[str], server: Server, folder: Path) -> None:
+    """Run the service of the first line, on a port that is free, and the rest of the lines."""
+    assert lines[0].startswith("binx serve ")
+    words = shlex.split(lines[0].removesuffix(" &"))[2:]
+    with Serving(*words) as service:
+        shell([line.replace("3307", str(service.port)) for line in lines[1:]], server, folder)
+        if " UNTIL " in lines[-2]:
+            wait_for_applier(server)
+        else:
+            wait_for(server, lines[-1].partition("@@gtid_slave_pos is ")[2].partition(";")[0])
+    word = "REPLICA" if isinstance(server, MySQLServer) else "SLAVE"
+    server.sql(f"STOP {word}; RESET {word} ALL")
 
 
 def wait_for_applier(server: Server) -> None:

@@ -308,6 +308,6 @@ def test_a_log_whose_name_begins_with_a_dash_is_no_option(
     monkeypatch.chdir(tmp_path)
     Path("-bin.000001").write_bytes(b.whole_log(b.gtid(1), b.query("DROP TABLE a")))
     found = plan([Path("-bin.000001")], BackupPosition("-bin.000001", 4))
-    lines = [line for way in replay_ways(found) for line in way.lines if "-bin.000001" in line]
+    lines = [line for way in replay_ways(found) for line in way.lines if "-bin.000001 " in f"{line} "]
     assert lines
     assert all(" ./-bin.000001" in line for line in lines)

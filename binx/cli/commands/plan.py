@@ -182,6 +182,7 @@ def _document(plan: RecoveryPlan, ways: list[Way]) -> dict[str, Any]:
         "logs": [log._asdict() for log in plan.logs],
         "transactions": plan.transactions,
         "bytes": plan.bytes,
+        "gtids": str(plan.gtids),
         "held": str(plan.held),
         "notes": list(plan.notes),
         "commands": {way.name: list(way.lines) for way in ways},

@@ -140,7 +140,8 @@ def test_what_is_missing_behind_the_moment_is_no_loss(tmp_path: Path, load: Load
         server.rotate()
     for log in (*server.logs[:2], *server.logs[3:]):
         server.export(tmp_path / "lake", log)
-    end = "mysql-bin.000002:4000000000"
+    (manifest,) = (tmp_path / "lake" / "_manifest").glob("mysql-bin.000002.*.json")
+    end = f"mysql-bin.000002:{json.loads(manifest.read_text())['source']['bytes']}"
     code, summary = load(tmp_path / "lake", tmp_path / "then", "--at", end)
     assert (code, summary["at"], summary["losses"]) == (0, end, [])
     assert load(tmp_path / "lake", tmp_path / "now")[0] == 3
@@ -410,3 +411,26 @@ def test_the_output_is_named_after_a_format_that_is_written(
         f"ends in one of .parquet, .csv, .sql, found {Path(name).suffix}; or choose its --format" in ended.err
     )
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("is_exported", [True, False], ids=["a data set", "logs"])
+def test_moments_are_written_as_in_selections(tmp_path: Path, is_exported: bool) -> None:
+    logs = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.00000[12]"))
+    if is_exported:
+        assert binx("to-parquet", "--quiet", *logs, "-o", tmp_path / "lake").code == 0
+        logs = [tmp_path / "lake"]
+
+    def rows(at: str) -> Any:
+        return binx("state", *logs, "--table", "shop.orders", "--at", at, "--format", "csv", "-o", "-")
+
+    uuid = "bf1c133d-e590-11f1-8de0-02fc00000001"
+    assert rows(f"{uuid}:30").lines == rows("bf1c:30").lines == rows("bf1c133d…:30").lines
+    assert rows(f"{uuid}:30").lines != rows("bf1c:40").lines
+    unknown = rows("dead:30")
+    assert unknown.code == 2
+    assert "first digits of the UUID of one server in the logs, found 'dead'" in unknown.err
+    size = (TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000002").stat().st_size
+    assert rows(f"mysql-bin.000002:{size}").code == 0
+    beyond = rows(f"mysql-bin.000002:{size + 1}")
+    assert (beyond.code, beyond.out) == (4, "")
+    assert f"mysql-bin.000002 has no position {size + 1}, but ends at {size}" in beyond.err

@@ -14,6 +14,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.dataset.spans import FILE_BITS
+from binx.log.selection.gtid_names import has_short_uuids, with_uuids_of
 from binx.log.selection.moments import Position, format_time, parse_position, parse_time
 
 _LAST = (1 << 63) - 1
@@ -60,13 +61,15 @@ def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> 
     logs = sorted(logs, key=lambda log: (ranks[log[1]], log[0].source.number))
     with suppress(UsageError):
         return _at_time(parse_time(at), logs, ranks)
+    if has_short_uuids(at) and not any(manifest.source.name == at.partition(":")[0] for manifest, _ in logs):
+        at = str(with_uuids_of(at, (source for manifest, _ in logs for source in manifest.gtids.sources)))
     with suppress(UsageError):
         gtid = GtidSet.parse(at)
         if gtid.count == 1:
             return _at_gtid(gtid, logs, ranks)
     position = parse_position(at)
     if position.file is None:
-        raise UsageError(f"expected a time, a GTID or FILE:POS behind --at, found {at!r}")
+        raise UsageError(f"expected a time, a GTID or FILE:POS after --at, found {at!r}")
     return _at_position(position, logs, ranks)
 
 
@@ -98,6 +101,8 @@ def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, in
         raise (RefusedError if named else AbsentError)(
             f"{many} called {position.file}; give a GTID or a time"
         )
+    if position.offset > (size := max(manifest.source.bytes for manifest, _ in named)):
+        raise AbsentError(f"{position.file} has no position {position.offset}, but ends at {size}")
     rows = pa.concat_tables([manifest.transactions("end") for manifest, _ in named])
     ended = rows["commit_version"].filter(pc.less_equal(rows["end"].cast(pa.int64()), position.offset))
     manifest, chain = named[0]

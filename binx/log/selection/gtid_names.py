@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from binx.errors import AbsentError, UsageError
 from binx.event.gtid.sets import GtidSet
@@ -31,7 +31,16 @@ def _is_short(text: str) -> bool:
 
 def with_whole_uuids(text: str, paths: Sequence[str]) -> GtidSet:
     """Return a set with UUIDs completed from the logs' GTIDs, including those logged before them."""
-    uuids = _uuids(paths)
+    return with_uuids_of(text, _sources(paths))
+
+
+def with_uuids_of(text: str, sources: Iterable[GtidSource]) -> GtidSet:
+    """Return a set with UUIDs completed from those of known sources.
+
+    Raises:
+        UsageError: none of them begins with the digits of an abbreviated UUID, or several do.
+    """
+    uuids = {str(UuidSource(source.uuid)) for source in sources if isinstance(source, UuidSource)}
 
     def completed(text: str) -> str:
         match = _SHORT.match(text)
@@ -49,7 +58,7 @@ def with_whole_uuids(text: str, paths: Sequence[str]) -> GtidSet:
     return wanted_gtids(",".join(map(completed, text.split(","))))
 
 
-def _uuids(paths: Sequence[str]) -> set[str]:
+def _sources(paths: Sequence[str]) -> set[GtidSource]:
     _refuse_standard_input(paths)
     sources: set[GtidSource] = set()
     with open_logs(paths) as logs:
@@ -57,7 +66,7 @@ def _uuids(paths: Sequence[str]) -> set[str]:
             sources.update((known_facts(log).previous_gtids or GtidSet()).sources)
             for table in Scan(log, verify=False):
                 sources.update(source for source, _, _ in marked_gtids(table, table.mask()))
-    return {str(UuidSource(source.uuid)) for source in sources if isinstance(source, UuidSource)}
+    return sources
 
 
 def position_of(gtid: GtidSet, paths: Sequence[str], *, after: bool) -> Position:

@@ -718,14 +718,12 @@ class Binlogs(Transactions):
         Warns:
             BinxWarning: the logs do not have all of the table.
         """
-        from binx.dataset.options import ParquetOptions
         from binx.lake.from_logs import data_set_of_logs
         from binx.lake.table_name import TableName
 
         name = TableName.parse(table) if isinstance(table, str) else TableName(*table)
-        files, options = [log.file for log in self._chain], ParquetOptions("lz4", jobs=1)
-        paths = [fspath(base) for base in bases]
-        with data_set_of_logs(files, name, self._known, options, bases=paths) as folder:
+        files, paths = [log.file for log in self._chain], [fspath(base) for base in bases]
+        with data_set_of_logs(files, [name], self._known, bases=paths) as folder:
             return state_of(folder, name, at, key, where)
 
     def verify(self, *, checksums: bool = True) -> VerifyReport:

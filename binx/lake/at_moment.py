@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from binx.lake.tables.definitions import NeededSequence, definition_of
 from binx.lake.tables.lacking import lacking_of, unlogged
 from binx.lake.tables.lives import Column, Life
 from binx.lake.tasks.merge import Merge, Piece
+from binx.rows.images import ChangePlace
 from binx.sql.create_table import Definition, create_sequence, quoted
 from binx.where.condition import Condition
 
@@ -76,16 +78,26 @@ class TableAt(NamedTuple):
 
 
 def table_at(
-    lake: str, table: str, at: str | None, keys: Sequence[str] = (), where: Condition | None = None
+    lake: str,
+    table: str,
+    at: str | ChangePlace | None,
+    keys: Sequence[str] = (),
+    where: Condition | None = None,
+    *,
+    apart_from: Collection[int] = (),
+    checked: Collection[TableName] = (),
 ) -> TableAt:
     """Return the rows of a table at a moment.
 
     Args:
         lake: a data set of ``to-parquet``: a folder or a URI.
         table: ``db.table``, by its name at that moment.
-        at: a time, a GTID or FILE:POS, as in :func:`~binx.lake.dataset.moments.moment_of`.
+        at: a time, a GTID, FILE:POS or a change, as in :func:`~binx.lake.dataset.moments.moment_of`.
         keys: the key columns, for a table without a primary key.
         where: the condition that rows match, by the names and values of that moment; None for all.
+        apart_from: commit versions of transactions; that foreign keys followed these without a log is no
+            reason why the table is incomplete.
+        checked: tables; that foreign keys to these changed rows without a log is no reason either.
 
     Raises:
         AbsentError: there is no such table, transaction or log.
@@ -95,7 +107,9 @@ def table_at(
     """
     place, state = Place(lake), State()
     name = TableName.parse(table)
-    arrivals = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
+    arrivals = find_arrivals(
+        state, [place], place, Search(name.__eq__, at=at, texts=True, apart_from=apart_from)
+    )
     moment, ranks = arrivals.moment.told, state.ranks
     lives = lives_of(state, arrivals.files, keys={name: keys} if keys else {})
     life = next((life for life in lives if life.name == name), None)
@@ -110,7 +124,9 @@ def table_at(
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
     epochs = tuple(life.epochs)
     goal, last = LifeState(life.id, name, ""), len(epochs) - 1
-    piece = Piece(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=tuple(life.units))
+    before = arrivals.moment.first_left_out
+    units = tuple(replace(unit, before=before(unit.file.chain)) for unit in life.units)
+    piece = Piece(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=units)
     try:
         rows, lost = Merge(piece).rows()
     except pa.ArrowException as error:
@@ -124,7 +140,7 @@ def table_at(
         rows = rows.filter(pa.array(matching_rows(rows, epoch, where, table, lake)))
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
-    missing = _missing(life, lives, arrivals, state) + lacking_of(life, state.chains, ranks)
+    missing = _missing(life, lives, arrivals, state, checked) + lacking_of(life, state.chains, ranks)
     if lost:
         missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
     if unknown := len(stored) - stored.column("_unknown").null_count:
@@ -148,7 +164,7 @@ def table_at(
     return TableAt(name, stored, moment, missing, definition, refused, generated, key, columns)
 
 
-def _sequence(lake: str, at: str | None, needed: NeededSequence) -> Iterator[str]:
+def _sequence(lake: str, at: str | ChangePlace | None, needed: NeededSequence) -> Iterator[str]:
     """Yield the statements that make a sequence, and take the values that were taken at the moment.
 
     Raises:
@@ -176,11 +192,14 @@ def _sequence(lake: str, at: str | None, needed: NeededSequence) -> Iterator[str
         yield f"DO SETVAL({name}, {options['RESTART'] or options['START WITH']}, 0)"
 
 
-def _missing(life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State) -> list[str]:
+def _missing(
+    life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State, checked: Collection[TableName]
+) -> list[str]:
     """Return the reasons why the table may be incomplete at the moment."""
     missing = [] if life.whole else [NO_BEGINNING]
     missing += life.reasons
-    missing += [text for number, text in unlogged(lives, arrivals.causes).items() if number == life.id]
+    sentence = unlogged(lives, arrivals.causes, life.id, checked).get(life.id)
+    missing += [] if sentence is None else [sentence]
     since = life.epochs[0].since or Position(0, 0)
     changes = 0
     for rank, chain in enumerate(state.order[since.rank :], since.rank):

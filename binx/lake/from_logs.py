@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
-from binx.dataset.options import ParquetOptions
+from binx.dataset.options import MEMORY_BYTES, ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
 from binx.lake.base.importing import import_bases
 from binx.lake.table_name import TableName
-from binx.log.backup_position import BackupPosition
 from binx.log.file import BinlogFile
 from binx.log.scan import find_transactions
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.schema import (
     DEFAULT_CONTEXT,
@@ -24,9 +24,11 @@ from binx.rows.columns.schema import (
     StatementContext,
     TableDefinition,
 )
+from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.ddl.statements import AlterTable, RenameTables
 from binx.rows.ddl.tokens import identifier
+from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
 from binx.rows.reading import Reading, no_table
 from binx.sql.create_table import needed_sequences
 
@@ -34,25 +36,27 @@ from binx.sql.create_table import needed_sequences
 @contextmanager
 def data_set_of_logs(
     files: Sequence[BinlogFile],
-    table: TableName,
+    tables: Iterable[TableName],
     catalog: Catalog | None,
-    options: ParquetOptions,
     *,
+    exact: bool = False,
+    verify: bool = True,
+    on_damage: OnDamage = OnDamage.STOP,
     bases: Sequence[str] = (),
-    position: BackupPosition | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Iterator[str]:
-    """Export what decides about a table's rows to a data set in a temporary folder.
+    """Export what decides about the rows of some tables to a data set in a temporary folder.
 
-    That is the table under all its names, and the tables whose foreign keys change its rows. Memory is
+    That is each table under all its names, and the tables whose foreign keys change its rows. Memory is
     bounded; the folder takes the space of these tables' changes.
 
     Args:
         files: the logs, in chain order.
-        table: the table, by any of its names.
+        tables: the tables, by any of their names.
         catalog: the tables known beforehand.
+        exact: whether values are as SQL needs them, with the types of values in JSON documents.
+        verify: whether to check the logs' checksums.
         bases: backups with rows that were there before.
-        position: the backups' position in the logs; None to read it from each.
         progress: called at intervals with the number of bytes done in all logs.
 
     Raises:
@@ -63,9 +67,11 @@ def data_set_of_logs(
         reading = Reading(related, no_table)
         for transactions in find_transactions(file, Level.LEVEL_EVENTS, verify=False):
             reading.follow(file, transactions)
-    patterns = tuple(_pattern(name) for name in related.names(table))
+    patterns = tuple(_pattern(name) for name in related.names(tables))
+    decoder = DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, ArrowOptions(exact_values=exact))
+    options = ParquetOptions("lz4", decoder=decoder, verify=verify, jobs=1, on_damage=on_damage)
     with TemporaryDirectory(prefix="binx-") as folder:
-        for _ in import_bases(bases, folder, options, position=position, tables=patterns, needs_all=False):
+        for _ in import_bases(bases, folder, options, tables=patterns, needs_all=False):
             pass
         selector = Selector(Selection(tables=patterns), in_parts=True)
         for _ in to_parquet(files, folder, selector, catalog, options, progress):
@@ -124,10 +130,10 @@ class _Related(Catalog):
         self._related[referring] |= {TableName(key.db, key.table) for key in definition.foreign_keys}
         self._related[referring] |= set(map(TableName._make, needed_sequences(definition)))
 
-    def names(self, table: TableName) -> list[TableName]:
-        """Return a table's names, and those of the tables that its rows depend on."""
-        found = {table}
-        left = [table]
+    def names(self, tables: Iterable[TableName]) -> list[TableName]:
+        """Return the names of tables, and those of the tables that their rows depend on."""
+        found = {*tables}
+        left = [*found]
         while left:
             more = self._related.get(left.pop(), set()) - found
             found |= more

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from binx.log.arrow import arrow_array
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
 from binx.rows.columns.arrays import ColumnBuffers
 from binx.rows.columns.names import ResolvedColumn
+from binx.rows.columns.schema import folded_name
 
 _INTEGER_BYTES = 8
 
@@ -207,3 +208,10 @@ def _updates(
         rows = before.take(pc.indices_nonzero(pc.equal(pairs, pair)))
         images = Images(rows, columns[pair // len(columns)])
         yield ChangeGroup(images, Images(pc.add(rows, one), columns[pair % len(columns)]))
+
+
+def columns_of(columns: Sequence[ResolvedColumn], names: Iterable[str]) -> tuple[int, ...] | None:
+    """Return the indexes of columns; None if one does not exist."""
+    indexes = {folded_name(column.source_name): index for index, column in enumerate(columns)}
+    found = [indexes.get(folded_name(name)) for name in names]
+    return None if None in found else tuple(index for index in found if index is not None)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.images import BatchImages, Images
+from binx.rows.images import BatchImages, Images, columns_of
 from binx.slices.search import Selected
 from binx.slices.sql.compared_rows import key_texts
 from binx.sql.tables import SqlTable
-from binx.undo.foreign_keys import CHANGES_NOTHING, Child, ForeignKeys, Name, columns_of, folded
+from binx.undo.foreign_keys import CHANGES_NOTHING, Child, ForeignKeys, Name
 from binx.undo.obstacles import Obstacles
 from binx.undo.passes import table_changes
 
@@ -47,20 +47,36 @@ def refuse_arrived_rows(
             undone.update(images.integers("_commit_version").cast("q"))
             for child in keys.to((item.table.resolved.db, item.table.resolved.name)):
                 values[child].take(child, images)
-    arrived = _Arrived(
-        {child: going for child, value in values.items() if (going := value.going(child))}, undone
-    )
+    going_values = {child: going for child, value in values.items() if (going := value.going(child))}
+    staying = _values_of({child for child in going_values if child.compares_text}, every, catalog)
+    arrived = _Arrived(going_values, staying, undone)
     names = {child.name for child in arrived.going}
     for item, _ in table_changes(every() if names else (), catalog.copy(), lambda *name: name in names):
         if isinstance(item, ChangeBatch):
             arrived.take(SqlTable(item.table.resolved), BatchImages(item))
     for name, rows in arrived.rows.items():
         obstacles.add(
-            f"rows of {'.'.join(name)} came since that refer to rows to be undone, and would go or change"
-            " with them (undo these transactions too; --format sql finds such rows as it runs)",
+            f"rows of {'.'.join(name)} came since that refer to rows to be undone{arrived.doubt(name)}, and"
+            " would go or change with them (undo these transactions too; --format sql finds such rows as it"
+            " runs)",
             [*rows.values()],
             len(rows),
         )
+
+
+def _values_of(
+    children: set[Child], every: Callable[[], Iterable[Selected]], catalog: Catalog
+) -> dict[Child, set[str | None]]:
+    """Return the values of referenced rows in all images, by foreign key."""
+    values: dict[Child, set[str | None]] = {child: set() for child in children}
+    parents = {child.parent for child in children}
+    for item, _ in table_changes(every() if parents else (), catalog.copy(), lambda *name: name in parents):
+        if isinstance(item, ChangeBatch):
+            images, name = BatchImages(item), (item.table.resolved.db, item.table.resolved.name)
+            for child in children:
+                for group in images.groups() if child.parent == name else ():
+                    values[child].update(_texts(child.key.referenced, images, group.images))
+    return values
 
 
 class _Values:
@@ -78,7 +94,7 @@ class _Values:
             sides = [
                 [None] * images.size_of(group.images)
                 if side is None
-                else _texts(child, child.key.referenced, images, side)
+                else _texts(child.key.referenced, images, side)
                 for side in (group.before, group.after)
             ]
             places = images.places(group.images)
@@ -98,12 +114,24 @@ class _Values:
 
 
 class _Arrived:
-    """The rows, by table and key, with the transaction that made each refer to a row that goes."""
+    """The rows, by table and key, with the transaction that made each refer to a row that goes.
 
-    def __init__(self, going: dict[Child, dict[str, int]], undone: set[int]) -> None:
+    Args:
+        staying: of foreign keys over text, the values in images of the referenced table: a text that is none
+            of these may refer to a row that goes, as its collation may ignore case, accents and spaces.
+    """
+
+    def __init__(
+        self, going: dict[Child, dict[str, int]], staying: dict[Child, set[str | None]], undone: set[int]
+    ) -> None:
         self.going = going
+        self._staying = staying
         self.rows: dict[Name, dict[str, str]] = defaultdict(dict)
         self._undone = undone
+
+    def doubt(self, name: Name) -> str:
+        """Return words for tables of which only a collation tells whether rows refer to others."""
+        return " or may do so" if any(child.name == name for child in self._staying) else ""
 
     def take(self, table: SqlTable, images: BatchImages) -> None:
         """Follow the rows of a table through a batch of changes."""
@@ -130,9 +158,12 @@ class _Arrived:
         refers = [False] * len(places)
         for child, values in self.going.items():
             if child.name == table.logged:
-                texts = _texts(child, child.key.columns, images, side)
+                texts, staying = _texts(child.key.columns, images, side), self._staying.get(child)
                 for at, (place, text) in enumerate(zip(places, texts, strict=True)):
-                    refers[at] |= text is not None and values.get(text, place.version) < place.version
+                    if text is not None:
+                        other = staying is None or text in staying
+                        made = values.get(text, place.version if other else min(values.values()))
+                        refers[at] |= made < place.version
         columns = table.key if {*table.key} <= {*side.columns} else ()
         # A row without a key is one of its own, and stays.
         keys = key_texts(images, columns, side).to_pylist() if columns else [f"{place}" for place in places]
@@ -141,9 +172,9 @@ class _Arrived:
             yield place.version, place.row, number, key, transaction, refer
 
 
-def _texts(child: Child, names: Iterable[str], images: BatchImages, side: Images) -> list[str | None]:
-    """Return the folds of the values by which rows refer, or are referred to; None where there is none."""
+def _texts(names: Iterable[str], images: BatchImages, side: Images) -> list[str | None]:
+    """Return the values by which rows refer, or are referred to; None where there is none."""
     columns = columns_of(images.columns, names)
     if columns is None or not {*columns} <= {*side.columns}:
         return [None] * images.size_of(side)
-    return [*folded(child, key_texts(images, columns, side)).to_pylist()]
+    return [*key_texts(images, columns, side).to_pylist()]

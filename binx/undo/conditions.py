@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.rows.ddl.tokens import identifier
-from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.slices.rendering import Changes, Part, Parts, Piece
+from binx.rows.images import BatchImages, ChangeGroup, Images, columns_of
+from binx.slices.rendering import STATEMENT_BYTES, Changes, Part, Parts, Piece
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.compared_rows import changed_rows, keeping_rows
 from binx.sql.session import row_marks
 from binx.sql.tables import SqlDialect, SqlTable
 from binx.undo.check import TableCheck, UndoCheck
-from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties, columns_of
+from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties
 from binx.undo.options import OnConflict
-from binx.undo.referring_rows import MarkedText
+
+MarkedText = tuple[int, bytes]
+"""Statements, and the :class:`~binx.sql.session.RowMark` of the session that they run in."""
 
 
 class ConditionsSql(BatchSql):
@@ -203,7 +206,7 @@ class RestoringSql(ConditionsSql):
     """Statements that restore the rows of one batch."""
 
     def inserts(self, rows: Images) -> list[MarkedText]:
-        """Return an INSERT for each row."""
+        """Return the statements that insert the rows."""
         if self._may_lack():
             return self._texts(rows, self._insert_if_there(rows))
         around = self._table_check("insert").around_insert(self._inserted(rows))
@@ -229,33 +232,22 @@ class RestoringSql(ConditionsSql):
 
         return self._texts(rows, parts())
 
-    def checks(self, rows: Images, columns: Iterable[int]) -> list[MarkedText]:
-        """Return for each row SQL that counts it if key and columns match, or records its key."""
-        check, key = self._table_check(), dict.fromkeys(self._table.key, rows)
-
-        def parts() -> Parts:
-            yield f"SET @found=EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
-            yield from self._has_key(key)
-            for index in columns:
-                yield b" AND "
-                yield from self._equal(index, rows)
-            yield b")"
-            yield from check.behind_row([b"@found"], self._shown(check, key))
-
-        return self._texts(rows, parts())
-
     def _texts(
         self, rows: Images, parts: Parts, statement: tuple[bytes, bytes, bytes] | None = None
     ) -> list[MarkedText]:
-        count = self._images.size_of(rows)
+        count, marks = self._images.size_of(rows), row_marks(self._images)
         changes = Changes(
             self._images.integers("_commit_version"),
             self._images.integers("_row"),
             rows.rows,
             count,
             [*parts],
-            statement=statement,
+            None if marks is None else rows.pick(marks),
+            statement,
         )
-        piece, every = Piece([changes]), row_marks(self._images)
-        marks = [0] * count if every is None else rows.pick(every).to_pylist()
-        return [(mark, b"".join(piece.text(number, number + 1))) for number, mark in enumerate(marks)]
+        piece = Piece([changes], statement_bytes=STATEMENT_BYTES)
+        runs = pairwise((0, *piece.ends))
+        return [
+            (mark, b"".join(piece.text(first, last)))
+            for mark, (first, last) in zip(piece.marks, runs, strict=True)
+        ]

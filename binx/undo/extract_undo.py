@@ -81,6 +81,8 @@ class _Undo(Extraction):
             on_conflict=self._on_conflict,
             statement_bytes=self.options.statement_bytes or STATEMENT_BYTES,
             every=self._every_transaction,
+            logs=[log.file for log in self.chain],
+            on_damage=self.options.on_damage,
             choice=self.choice,
             databases=self.databases,
         )

@@ -25,7 +25,7 @@ from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import WITHOUT_ROWS, DecoderOptions
-from binx.rows.images import BatchImages, Images
+from binx.rows.images import BatchImages, Images, columns_of
 from binx.rows.reading import Reading, every_table
 from binx.rows.statements import Statement
 from binx.slices.search import Selected
@@ -40,7 +40,6 @@ from binx.undo.foreign_keys import (
     Child,
     ForeignKeys,
     Name,
-    columns_of,
     gone_rows,
     listed_keys,
 )

@@ -9,17 +9,18 @@ The log is read forwards, but must be undone backwards. The statements that undo
 first, are appended to a temporary file; finally the pieces are copied from the last to the first. Memory
 therefore does not grow with the log, and the temporary folder needs as much space as the output.
 
-The logs are read up to four times: for the undone changes; if foreign keys deleted or changed rows, for the
-values these referred to (once for each step along the keys) and for their images; and for rows that other
-transactions changed again.
+The logs are read up to four times: for the undone changes; if foreign keys deleted or changed rows, twice for
+a data set that tells what these were; and for rows that other transactions changed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from binx.event.format import Flavour, FormatDescription
+from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from binx.log.selection.moments import format_time
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import ChangePlace
@@ -34,13 +35,13 @@ from binx.slices.sql.refusals import refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.sql.literals import comment_text
 from binx.sql.session import SqlSession
+from binx.sql.tables import SqlDialect
 from binx.storage.output import Sink
-from binx.undo.cascades import Cascades
 from binx.undo.check import ROWS_BEFORE_KEYS, UndoCheck
+from binx.undo.child_rows import ChildRows, LostParents, RestoredRows
 from binx.undo.obstacles import UndoStatements
 from binx.undo.options import OnConflict
 from binx.undo.passes import without_rolled_back
-from binx.undo.referring_rows import CascadeResult
 from binx.undo.spool import NO_MARK, ReverseSpool
 from binx.undo.undo_rows import UndoRows
 
@@ -68,14 +69,16 @@ def write_undo(
     on_conflict: OnConflict = OnConflict.STOP,
     statement_bytes: int = STATEMENT_BYTES,
     every: Callable[[], Iterable[Selected]] = tuple,
+    logs: Sequence[BinlogFile] = (),
+    on_damage: OnDamage = OnDamage.STOP,
     choice: RowChoice | None = None,
     databases: DatabaseNames = SAME_NAMES,
 ) -> UndoReport:
     """Write SQL that undoes transactions.
 
     Args:
-        every: returns all transactions of the logs, for rows that foreign keys deleted or changed and for
-            rows that were changed again.
+        every: returns all transactions of the logs, for rows that were changed again.
+        logs: the logs, for rows that foreign keys deleted or changed.
 
     Raises:
         RefusedError: something cannot be undone; the message lists everything, and nothing was written.
@@ -84,7 +87,7 @@ def write_undo(
     """
     known = catalog.copy()
     with ReverseSpool() as spool:
-        rows = UndoRows(UndoCheck(on_conflict), Cascades(catalog, known, databases), databases)
+        rows = UndoRows(UndoCheck(on_conflict), LostParents(catalog, databases), databases)
         sizes = StatementSizes(statement_bytes)
         undoing = _Undoing(spool, rows, sizes, partial=choice is not None)
         reading = reading_in_pieces(catalog, choice=choice, raw_text=True, exact_values=True)
@@ -98,6 +101,7 @@ def write_undo(
         ):
             undoing.take(item)
         undoing.finish(without_rolled_back(every), known)
+        undoing.restore(ChildRows(rows.parents, logs, catalog, known, databases, on_damage))
         return undoing.copy_out(output)
 
 
@@ -108,8 +112,8 @@ class _Undoing:
         self._sizes = sizes
         self._check = rows.check
         self._partial = partial
-        self._restored = CascadeResult()
-        self._transactions = 0
+        self._restored = RestoredRows()
+        self._versions: list[int] = []
         self._places: dict[int, ChangePlace] = {}
         self._warnings: list[str] = []
         self._statements = UndoStatements(rows.obstacles)
@@ -120,14 +124,14 @@ class _Undoing:
     @property
     def _number(self) -> int:
         """The number of the current transaction, among those that are undone."""
-        return self._transactions - 1
+        return len(self._versions) - 1
 
     def take(self, item: Item) -> None:
         if isinstance(item, Begin):
             self._format = self._format or item.file.format
             refuse_other_flavour(self._format.flavour, item)
             self._begin, self._with_rows = item, False
-            self._transactions += 1
+            self._versions.append(item.version)
             self._rows.again.take_transaction(item.version)
             return
         assert self._begin is not None
@@ -159,7 +163,7 @@ class _Undoing:
         numbers = range(number_at(rows.last - 1), number_at(rows.first) + 1)
         places = {
             rows.piece.cut(rows.first, rows.last, row): row
-            for row in self._rows.cascades.restored_behind(version)
+            for row in self._rows.parents.places(version)
             if row in numbers
         }
         last = rows.last
@@ -171,10 +175,14 @@ class _Undoing:
 
     def finish(self, every: Callable[[], Iterable[Selected]], known: Catalog) -> None:
         self._statements.finish()
-        if self._rows.cascades.found:
-            self._restored = self._rows.cascades.restored(every, known, self._check)
-            self._warnings += self._restored.warnings
-        self._warnings += self._rows.again.warnings(every(), known)
+        self._warnings += self._rows.again.warnings(every(), known.copy())
+
+    def restore(self, children: ChildRows) -> None:
+        if self._rows.parents.count:
+            assert self._format is not None
+            rolled_back = [self._versions[number] for number in self._statements.void]
+            dialect = SqlDialect.of(self._format)
+            self._restored = children.restored(self._check, dialect, rolled_back, partial=self._partial)
 
     def copy_out(self, output: Sink) -> UndoReport:
         undone: set[int] = set()
@@ -182,7 +190,7 @@ class _Undoing:
             output.write(chunk)
         return UndoReport(
             undone=len(undone),
-            nothing=self._transactions - len(undone),
+            nothing=len(self._versions) - len(undone),
             warnings=(*self._rows.warnings.sentences(), *self._sizes.warnings, *self._warnings),
             unknown=tuple(self._restored.unknown),
         )

@@ -22,8 +22,8 @@ from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.compared_rows import rows_logged_again
 from binx.sql.session import flagged_rows, unchecked_rows
 from binx.sql.tables import SqlDialect, SqlTable
-from binx.undo.cascades import Cascades
 from binx.undo.check import UndoCheck
+from binx.undo.child_rows import LostParents
 from binx.undo.conditions import ConditionsSql
 from binx.undo.foreign_keys import Ties
 from binx.undo.obstacles import EXAMPLES, Obstacles
@@ -42,11 +42,11 @@ class UndoRows(SqlRows):
         again: finds undone rows that were changed again.
     """
 
-    def __init__(self, check: UndoCheck, cascades: Cascades, databases: DatabaseNames) -> None:
+    def __init__(self, check: UndoCheck, parents: LostParents, databases: DatabaseNames) -> None:
         super().__init__(databases)
         self.obstacles = Obstacles()
         self.check = check
-        self.cascades = cascades
+        self.parents = parents
         self.again = ChangedAgain()
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
@@ -60,8 +60,8 @@ class UndoRows(SqlRows):
             images = BatchImages(changes.take(pc.indices_nonzero(pc.invert(again))))
         self.warnings.take_table(changes.table.resolved)
         self.again.take(table, images)
-        self.cascades.take(table, images)
-        ties = self.cascades.keys.ties(table.logged)
+        self.parents.take(table, images)
+        ties = self.parents.keys.ties(table.logged)
         unchecked = unchecked_rows(images)
         checked = None if unchecked is None else pc.invert(unchecked)
         dialect = SqlDialect.of(file.format)

@@ -66,6 +66,7 @@ def test_what_foreign_keys_change_unlogged_is_told(
     tmp_path: Path, load: Load, image: str, change: Any, acts: dict[str, Any], told: bool
 ) -> None:
     server = family(image, **acts)
+    earlier = server.clock
     server.transaction(change)
     code, summary = load(exported(server, tmp_path / "in", unlogged=True), tmp_path / "out")
     incomplete = {one["table"] for one in summary["tables"] if one["complete"] != "yes"}
@@ -73,6 +74,7 @@ def test_what_foreign_keys_change_unlogged_is_told(
     assert (code, incomplete) == ((3, {"orders", "lines"}) if told else (0, set()))
     for table in ("orders", "lines"):
         assert ("foreign keys" in str(table_at(str(tmp_path / "in"), f"shop.{table}", None).missing)) == told
+        assert table_at(str(tmp_path / "in"), f"shop.{table}", earlier.isoformat()).missing == []
     assert load(exported(server, tmp_path / "in", unlogged=False), tmp_path / "newer")[0] == 0
 
 

@@ -176,32 +176,25 @@ def _keys_in(path: str | None) -> list[list[str]]:
 
 @contextmanager
 def _data_set(logs: Logs, table: str, bases: Sequence[str], *, exact: bool) -> Iterator[str]:
-    """Return the data set that was given, or one made from logs while it is needed.
-
-    Args:
-        exact: whether values are as SQL needs them, with the types of values in JSON documents.
-    """
-    from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+    """Return the data set that was given, or one made from logs while it is needed."""
     from binx.lake.dataset.manifests import is_data_set
     from binx.lake.from_logs import data_set_of_logs
     from binx.lake.table_name import TableName
-    from binx.rows.columns.types import ArrowOptions
-    from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
 
     if len(logs.paths) == 1 and is_data_set(logs.paths[0]):
         if bases or logs.schema is not None:
             raise UsageError("--base and --schema are for logs; a data set takes a backup by binx base")
         yield logs.paths[0]
         return
-    decoder = DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, ArrowOptions(exact_values=exact))
-    options = ParquetOptions("lz4", decoder=decoder, verify=logs.verify, jobs=1, on_damage=logs.on_damage)
     with (
         logs.opened("state", watched=False) as (chain, bar),
         data_set_of_logs(
             [ends.file for ends in chain],
-            TableName.parse(table),
+            [TableName.parse(table)],
             logs.known_tables(chain),
-            options,
+            exact=exact,
+            verify=logs.verify,
+            on_damage=logs.on_damage,
             bases=bases,
             progress=bar.reach,
         ) as folder,

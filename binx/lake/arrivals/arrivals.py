@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,7 +23,8 @@ from binx.lake.dataset.statements import Statement, with_former_names
 from binx.lake.place import Listed, Place
 from binx.lake.state.state import Loss, State, Waiting
 from binx.lake.table_name import TableName
-from binx.lake.tables.lacking import Cause, changed_columns, followed_columns
+from binx.lake.tables.lacking import Cause, Counting, causes_in, followed_columns
+from binx.rows.images import ChangePlace
 
 _GAP = "gap"
 """The source of losses caused by missing logs."""
@@ -40,13 +41,15 @@ class Search:
         chains: the chains to apply first, in order.
         at: the moment up to which logs are read, for an empty state; see :func:`.moment_of`.
         texts: whether to collect the SQL text of schema statements.
+        apart_from: commit versions of transactions of which it is known what foreign keys changed with them.
     """
 
     wanted: Callable[[TableName], bool] = lambda _: True
     verify: bool = False
     chains: Sequence[str] = ()
-    at: str | None = None
+    at: str | ChangePlace | None = None
     texts: bool = False
+    apart_from: Collection[int] = ()
 
 
 @dataclass(slots=True)
@@ -320,13 +323,9 @@ class _Finder:
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified)
             state.chains[chain].logs[manifest.source.number].take(manifest)
             state.chains[chain].gtids |= manifest.gtids
-            arrivals.causes |= {
-                (table, "") for table, has_deletes in manifest.unlogged.items() if has_deletes
-            }
-            for file in manifest.changes:
-                columns = followed.get(file.table) if file.table in manifest.unlogged else None
-                if columns:
-                    arrivals.causes |= {(file.table, column) for column in changed_columns(file, columns)}
+            moment = arrivals.moment
+            counting = Counting(moment.last[chain], moment.first_left_out(chain), self._search.apart_from)
+            arrivals.causes |= causes_in(manifest, followed, counting)
             arrivals.losses += [
                 Loss(text, manifest.first_commit, name)
                 for text in manifest.losses

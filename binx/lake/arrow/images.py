@@ -22,6 +22,7 @@ from binx.lake.arrow.types import arrow_type, constant, plain
 from binx.lake.dataset.chains import Position
 from binx.lake.dataset.files import ChangesFile, Version
 from binx.lake.tables.lives import Column, Epoch, Unit
+from binx.rows.images import ChangePlace
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
 KINDS = {
@@ -85,6 +86,8 @@ def read_images(
             continue
         rows = file.read_row_group(group, columns=names, use_threads=False)
         rows = rows.filter(counts(rows.column("_commit_version"), unit))
+        if unit.before is not None:
+            rows = rows.filter(is_before(rows, unit.before))
         rows = rows if preimage is None else pa.concat_tables([preimage, rows]).unify_dictionaries()
         preimage = None
         is_whole = "_change_type" not in rows.column_names
@@ -117,6 +120,13 @@ def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
             within = pc.or_(within, pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)))
         inside = pc.and_(inside, within)
     return inside
+
+
+def is_before(rows: pa.Table, place: ChangePlace) -> pa.ChunkedArray:
+    """Return which images are of changes before one, in their chain."""
+    versions = rows.column("_commit_version")
+    earlier = pc.and_(pc.equal(versions, place.version), pc.less(rows.column("_row"), place.row))
+    return pc.or_(pc.less(versions, place.version), earlier)
 
 
 def all_of(file: ChangesFile) -> Unit:

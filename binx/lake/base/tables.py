@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from binx.dataset.manifest import undecodable_values
 from binx.errors import BinxError, DamagedError, UnsupportedError
@@ -169,6 +170,38 @@ def present_bits(count: int, indexes: Iterable[int]) -> bytes | None:
     """Return a bitmap of the columns a row has; None if it has all."""
     bits = sum(1 << index for index in set(indexes))
     return None if bits == (1 << count) - 1 else bits.to_bytes((count + 7) // 8, "little")
+
+
+def stored_batch(rows: pa.Table, names: Mapping[str, str], definition: TableDefinition) -> ChangeBatch:
+    """Return stored rows of a table in the form of rows decoded from logs, with exact values.
+
+    Args:
+        names: the columns' names in the stored rows, by folded name; others are null.
+
+    Raises:
+        UnsupportedError: the table's columns are not known.
+    """
+    options = ArrowOptions(exact_values=True)
+    table = table_of(definition, options, 0)
+    arrays: list[pa.Array] = []
+    called: dict[str, str] = {}
+    for column in table.resolved.columns:
+        kind, name = arrow_type(column.type, options), names.get(folded_name(column.source_name))
+        values = pa.nulls(len(rows), kind) if name is None else rows.column(name).combine_chunks()
+        if name is not None:
+            called[name] = column.name
+            if pa.types.is_dictionary(kind):
+                members = pa.array(["", *(column.type.members or ())], pa.string())
+                values = pa.DictionaryArray.from_arrays(pc.index_in(values, value_set=members), members)
+        arrays.append(values)
+    misfits = None
+    if "_misfits" in rows.column_names:
+        listed = [
+            None if texts is None else [(called[name], text) for name, text in texts if name in called]
+            for texts in rows.column("_misfits").to_pylist()
+        ]
+        misfits = arrow_array(listed, MISFITS)
+    return base_batch(table, arrays, 0, 0, pa.nulls(len(rows), pa.binary()), misfits)
 
 
 def base_batch(

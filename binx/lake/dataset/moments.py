@@ -16,6 +16,7 @@ from binx.lake.dataset.placement import PlacedBase
 from binx.lake.dataset.spans import FILE_BITS
 from binx.log.selection.gtid_names import has_short_uuids, with_uuids_of
 from binx.log.selection.moments import Position, format_time, parse_position, parse_time
+from binx.rows.images import ChangePlace
 
 _LAST = (1 << 63) - 1
 
@@ -24,10 +25,15 @@ Log = tuple[Manifest, str]
 
 
 class Moment(NamedTuple):
-    """How far each chain counts: ``last`` maps to its last commit version, -1 if nothing of it counts."""
+    """How far each chain counts: ``last`` maps to its last commit version, -1 if nothing of it counts.
+
+    Attributes:
+        before: the first change that does not count, of the transaction that is the last one of its chain.
+    """
 
     last: Mapping[str, int]
     told: str
+    before: ChangePlace | None = None
 
     def with_bases(self, bases: Mapping[str, PlacedBase]) -> Moment:
         """Return the same moment including the bases placed before it."""
@@ -36,18 +42,24 @@ class Moment(NamedTuple):
             last={**self.last, **{name: _LAST if in_it else -1 for name, in_it in counts.items()}}
         )
 
+    def first_left_out(self, chain: str) -> ChangePlace | None:
+        """Return the change of a chain's last transaction with which that stops to count, if there is one."""
+        is_cut = self.before is not None and self.before.version == self.last[chain]
+        return self.before if is_cut else None
+
     def reaches(self, log: Log) -> bool:
         """Whether a log begins before the moment."""
         manifest, chain = log
         return manifest.source.number <= self.last[chain] >> FILE_BITS
 
 
-def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+def moment_of(at: str | ChangePlace | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
     """Parse a moment.
 
     Args:
         at: a time (everything before the first transaction committed later), a GTID (inclusive), or FILE:POS
-            (transactions that end there or before); None for the end of the logs.
+            (transactions that end there or before); a change, of which all before it counts; None for the end
+            of the logs.
         logs: all logs.
         ranks: the chains' ranks in the order of application.
 
@@ -58,6 +70,18 @@ def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> 
     """
     if at is None:
         return Moment(dict.fromkeys(ranks, _LAST), "the end of the logs")
+    if isinstance(at, ChangePlace):
+        number = at.version >> FILE_BITS
+        names = {
+            (manifest.source.name, chain)
+            for manifest, chain in logs
+            if manifest.base is None and manifest.source.number == number
+        }
+        if len(names) != 1:
+            raise RefusedError("logs of several servers have the same number")
+        ((name, chain),) = names
+        told = f"{name}:{at.version & (1 << FILE_BITS) - 1}"
+        return _up_to(chain, at.version, ranks, told)._replace(before=at)
     logs = sorted(logs, key=lambda log: (ranks[log[1]], log[0].source.number))
     with suppress(UsageError):
         return _at_time(parse_time(at), logs, ranks)

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.gtid.sources import DomainSource
+from binx.lake.arrow.images import is_before
 from binx.lake.dataset.chains import Chains, Position
 from binx.lake.dataset.files import ChangesFile
+from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS
 from binx.lake.dataset.statements import Statement, second_table
 from binx.lake.place import Place
@@ -24,6 +26,7 @@ from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Life
 from binx.log.succession import takes_over
 from binx.rows.columns.schema import folded_name
+from binx.rows.images import ChangePlace
 
 Cause = tuple[TableName, str]
 """A table, and one of its columns in lower case whose values changed, or an empty text for deleted rows."""
@@ -53,24 +56,69 @@ def followed_columns(statements: Iterable[Statement]) -> dict[TableName, set[str
     return followed
 
 
-def changed_columns(file: ChangesFile, columns: Collection[str]) -> set[str]:
-    """Return those of the columns that an update in a file changed; all of them if that is not known."""
+class Counting(NamedTuple):
+    """Which changes of a chain count: up to a commit version, before a change, without some transactions."""
+
+    last: int
+    before: ChangePlace | None = None
+    apart_from: Collection[int] = ()
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Return the rows that count."""
+        versions = rows.column("_commit_version")
+        mask = pc.less_equal(versions, self.last) if self.before is None else is_before(rows, self.before)
+        if self.apart_from:
+            apart = pc.is_in(versions, pa.array([*self.apart_from], pa.int64()))
+            mask = pc.and_(mask, pc.invert(apart))
+        return rows.filter(mask)
+
+
+def causes_in(manifest: Manifest, followed: Mapping[TableName, set[str]], counting: Counting) -> set[Cause]:
+    """Return the changes in a log that foreign keys follow, on servers that do not log what these change."""
+    causes: set[Cause] = set()
+    last = -1 if manifest.span is None else manifest.span[1]
+    all_count = counting.before is None and not counting.apart_from and last <= counting.last
+    for table, has_deletes in manifest.unlogged.items():
+        files = [file for file in manifest.changes if file.table == table]
+        columns = followed.get(table, set())
+        found = {""} if all_count or not files else set()
+        for file in files if columns or not all_count else ():
+            found |= _changes_in(file, columns, None if all_count else counting)
+        causes |= {(table, column) for column in found if column or has_deletes}
+    return causes
+
+
+def _changes_in(file: ChangesFile, columns: Collection[str], counting: Counting | None) -> set[str]:
+    """Return those of the columns that an update in a file changed, and an empty text for deletes.
+
+    All of them if that is not known.
+    """
     changed: set[str] = set()
     try:
         with Place(file.root).parquet(file.path) as opened:
             names = {folded_name(name): name for name in opened.schema_arrow.names}
             if not names.keys() >= {*columns}:
-                return {*columns}
-            wanted = ["_change_type", "_present", *(names[column] for column in columns)]
+                return {*columns, ""}
+            wanted = ["_change_type", "_commit_version", "_row", "_present"]
             last: pa.Table | None = None
             for group in range(opened.metadata.num_row_groups):
-                rows = opened.read_row_group(group, columns=wanted, use_threads=False)
+                rows = opened.read_row_group(
+                    group, columns=[*wanted, *(names[column] for column in columns)], use_threads=False
+                )
+                rows = rows if counting is None else counting.of(rows)
                 rows = rows if last is None else pa.concat_tables([last, rows]).unify_dictionaries()
                 changed |= {column for column in columns if _is_changed(rows, names[column])}
-                last = rows.slice(len(rows) - 1)
+                if _has_deletes(rows):
+                    changed.add("")
+                last = rows.slice(max(0, len(rows) - 1))
     except (OSError, pa.ArrowException):
-        return {*columns}
+        return {*columns, ""}
     return changed
+
+
+def _has_deletes(rows: pa.Table) -> bool:
+    deletes = pc.equal(rows.column("_change_type").cast(pa.string()), "delete")
+    return bool(pc.any(deletes, min_count=0).as_py())
 
 
 def _is_changed(rows: pa.Table, name: str) -> bool:
@@ -84,19 +132,29 @@ def _is_changed(rows: pa.Table, name: str) -> bool:
     return bool(pc.any(differs, min_count=0).as_py())
 
 
-def unlogged(lives: Sequence[Life], causes: Collection[Cause]) -> dict[str, str]:
+def unlogged(
+    lives: Sequence[Life], causes: Collection[Cause], asked: str = "", checked: Collection[TableName] = ()
+) -> dict[str, str]:
     """Return a sentence about unlogged changes for each life that may have any, by id.
 
     A table that is reached changes the rows of those that refer to it in turn.
+
+    Args:
+        asked: the id of a life of whose rows the caller checks what foreign keys to some tables did to them.
+        checked: these tables.
     """
     sentences: dict[str, str] = {}
     reached: set[TableName] = set()
+
+    def applies(life: Life, cause: Cause) -> bool:
+        is_known = life.id == asked and cause[0] in checked
+        return not is_known and (cause in causes or cause[0] in reached)
+
     while True:
         new = {
-            life.id: sorted({str(table) for table, column in own})
+            life.id: sorted({str(table) for table, _ in own})
             for life in lives
-            if life.id not in sentences
-            and (own := [cause for cause in life.parents if cause in causes or cause[0] in reached])
+            if life.id not in sentences and (own := [cause for cause in life.parents if applies(life, cause)])
         }
         if not new:
             return sentences

@@ -14,6 +14,7 @@ from binx.lake.dataset.chains import Position
 from binx.lake.dataset.files import ChangesFile, Value, Version
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.table_name import TableName
+from binx.rows.images import ChangePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Unit:
     """Rows of a file that belong to one epoch (by number) of a life, between two commit versions.
 
     ``ids`` are the life's ids for the columns of the file's schema version, -1 for columns not in the life.
-    ``excluded`` are commit versions in between that do not count (uncommitted XA transactions).
+    ``excluded`` are commit versions in between that do not count (uncommitted XA transactions). Of the
+    transaction of ``before``, only the changes before that one count.
     """
 
     file: ChangesFile
@@ -83,6 +85,7 @@ class Unit:
     epoch: int
     ids: tuple[int, ...]
     excluded: tuple[int, ...] = ()
+    before: ChangePlace | None = None
 
 
 @dataclass(slots=True)

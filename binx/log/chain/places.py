@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, SourceError, UsageError
@@ -24,6 +25,8 @@ _RELAY = "relay"
 _GTID_INDEX_SUFFIX = ".idx"
 _WILD = "*?["
 _PATH_MAXIMUM = 4096
+_NAMED = 3
+"""Number of logs that a command names one by one."""
 
 
 def magic_of(path: str) -> bytes:
@@ -141,6 +144,16 @@ def matching(path: str) -> list[str]:
     from glob import glob
 
     return sorted(glob(path)) or [path]
+
+
+def shell_words(paths: Sequence[str]) -> str:
+    """Return how a shell names some logs: one by one, or many by a pattern that no other log matches."""
+    prefix = os.path.commonprefix(paths)  # noqa: RUF071
+    if len(paths) > _NAMED and prefix and shlex.quote(prefix) == prefix:
+        named = [path for path in matching(f"{prefix}*") if not is_gtid_index(path)]
+        if named == sorted(paths):
+            return f"{prefix}*"
+    return shlex.join(paths)
 
 
 def _file_names(folder: str) -> list[str]:

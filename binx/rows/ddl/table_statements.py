@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from binx.log.chain.places import shell_words
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.columns.schema import ChangeKind
 from binx.rows.ddl.catalog import Followed, split_statement
@@ -94,6 +95,17 @@ def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilte
 
 def _effect(kind: str, name: tuple[str, str] | None, may_change_rows: bool) -> TableEffect | None:
     return None if name is None else TableEffect(kind, *name, may_change_rows=may_change_rows)
+
+
+def state_command(logs: Sequence[str], table: tuple[str, str], at: str, *options: str) -> str:
+    """Return the command that writes the rows of a table as they were, as SQL.
+
+    Args:
+        logs: the paths of all logs that are known.
+        at: the moment, FILE:POS.
+    """
+    command = ["--table", ".".join(table), "--at", at, "--format", "sql", *options]
+    return f"binx state {shell_words(logs)} {shlex.join(command)}"
 
 
 RESTORED_FROM = (

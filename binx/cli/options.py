@@ -346,6 +346,8 @@ LOOK = combined(
 )
 """Options about the output's layout, for people and for programs that read text."""
 
+CHANGED_ONLY = flag("--changed-only", "Of updated rows, show only the key and the columns that changed.")
+
 
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")

@@ -46,16 +46,24 @@ class ShowText:
 
     Args:
         most_rows: number of rows shown per transaction; None for all.
+        changed_only: whether to show only the key and the changed columns of updated rows.
     """
 
     def __init__(
-        self, *, colour: bool, zone: tzinfo, with_bytes: bool = False, most_rows: int | None = None
+        self,
+        *,
+        colour: bool,
+        zone: tzinfo,
+        with_bytes: bool = False,
+        most_rows: int | None = None,
+        changed_only: bool = False,
     ) -> None:
         self._colour = colour
         self._zone = zone
         self._begun = False
         self._with_bytes = with_bytes
         self._most_rows = most_rows
+        self._changed_only = changed_only
         self._rows = 0
         self._checksum_size = 0
 
@@ -167,6 +175,11 @@ class ShowText:
                 yield f"{INDENT}  {padded}  {value_text(value)}"
             return
         names = tuple(before if before.keys() == after.keys() else before | after)
+        if self._changed_only:
+            kept = set(row["key"])
+            names = tuple(
+                name for name in names if name in kept or (name in after and before.get(name) != after[name])
+            )
         for name, padded in zip(names, _padded(names), strict=True):
             if name not in after:
                 yield self.coloured(f"{INDENT}  {padded}  {value_text(before[name])}", _FAINT)

@@ -64,8 +64,8 @@ class ShownEvent:
         """Return the row changes; take them before the next event.
 
         Each has ``db``, ``table``, ``type``, ``row``, ``before``, ``after``, ``json_diff``. Values are in the
-        JSON form of :mod:`binx.sql.values`, or for people in that of
-        :class:`~binx.sql.values.ReadableValues`.
+        JSON form of :mod:`binx.sql.values`; for people in that of
+        :class:`~binx.sql.values.ReadableValues`, and with ``key``, the names of the primary key's columns.
         """
         while text := b"".join(self._rows.text(_ROWS_PARSED)):
             yield from json.loads(b"[%b]" % text.removeprefix(_SEPARATOR))
@@ -108,7 +108,7 @@ class Showing:
         self._on_damage = on_damage
         self.search = self._new_search(selection)
         values = ReadableValues() if readable else None
-        self._render = JsonRows(lines=False, values=values, between=True)
+        self._render = JsonRows(lines=False, values=values, between=True, keys=readable)
         self._reading = reading_in_pieces(self._catalog, raw_text=True, undone=True, keeps=True)
 
     def _new_search(self, selection: Selection) -> Search:

@@ -129,7 +129,7 @@ class RowLife:
         self._condition = None if condition is None else TrackedCondition(condition)
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._reading = Reading(self._catalog, self.search.selector.takes_table, DecoderOptions(texts=True))
-        self._render = JsonRows(lines=True, values=ReadableValues() if readable else None)
+        self._render = JsonRows(lines=True, values=ReadableValues() if readable else None, keys=readable)
         self._tables = TableFilter(selection.databases, selection.tables)
         self._is_table_found = False
         self._text: Statement | None = None

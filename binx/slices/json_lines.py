@@ -164,12 +164,16 @@ class JsonRows:
     Args:
         lines: make each change a line of its own, which begins with its transaction's fields.
         between: write a comma before each change of a rows event except the first.
+        keys: name the columns of the table's primary key in each change, as ``key``.
     """
 
-    def __init__(self, *, lines: bool, values: ValueWriter | None = None, between: bool = False) -> None:
+    def __init__(
+        self, *, lines: bool, values: ValueWriter | None = None, between: bool = False, keys: bool = False
+    ) -> None:
         self._lines = lines
         self._values = values or JsonValues()
         self._between = between
+        self._keys = keys
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
         """Return one object for each row change of a batch."""
@@ -190,6 +194,10 @@ class JsonRows:
                     lead = f"{', ' if number else ''}{plain_json(images.columns[index].source_name)}: "
                     yield from columns(encoded(lead), values(index), side.rows)
                 yield b"}"
+        if self._keys:
+            key = table.resolved.primary_key
+            names = [column.source_name for column in images.columns if column.name in key]
+            yield encoded(f', "key": {plain_json(names)}')
         differences = images.system("_json_diff")
         if group.operation == "update" and differences is not None:
             yield Part(b"", Spelled(Spelling.SPELL_TEXT, differences, b', "json_diff": '), rows)

@@ -66,6 +66,21 @@ def test_rows_are_cut_short_on_request(compressed: Path) -> None:
     assert (sum(counts), max(counts)) == (48, 25)
 
 
+@pytest.mark.parametrize("command", ["show", "why"])
+def test_only_the_key_and_changed_columns_are_shown_on_request(shop: Shop, command: str) -> None:
+    which = ["--gtid", shop.demo["gtid"], "--table", "shop.products"]
+    which += ["--where", "id > 0"] if command == "why" else []
+    whole = binx(command, "--quiet", *which, *shop.logs).lines
+    brief = binx(command, "--quiet", *which, "--changed-only", *shop.logs).lines
+    update = whole.index("            *   stock        376 -> 375")
+    assert any(line.startswith("                title ") for line in whole[update - 6 : update])
+    index = brief.index("            *   stock  376 -> 375")
+    assert brief[index - 1].startswith("                id     ")
+    assert not any(line.startswith("                title ") for line in brief[index - 6 : index])
+    refused = binx(command, *which, "--changed-only", "--json", *shop.logs)
+    assert (refused.code, "cannot be combined with --json" in refused.err) == (2, True)
+
+
 def test_events_within_a_payload_are_marked(compressed: Path) -> None:
     lines = binx("show", "--quiet", "--position", "1400", compressed).lines
     assert (

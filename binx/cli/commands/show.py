@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.command import COUNT, Example, command, option, parsed
-from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.options import CHANGED_ONLY, LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import SELECTION, selection_options
 from binx.cli.show_text import ShowText
 from binx.cli.terminal import say_losses, screen, text_output
@@ -46,6 +46,7 @@ EXAMPLES = (
     help="The transaction at this position, or else the next one: POS, or FILE:POS.",
 )
 @option("--rows", "most_rows", type=COUNT, help="Show at most N rows of each transaction.")
+@CHANGED_ONLY
 @option("--hex", "--hexdump", "with_bytes", is_flag=True, help="Also show the bytes of each event.")
 @ZONE
 @LOOK
@@ -56,6 +57,7 @@ def show_command(
     selection: Selection,
     position: Position | None,
     most_rows: int | None,
+    changed_only: bool,
     with_bytes: bool,
     as_json: bool,
     zone: tzinfo,
@@ -63,6 +65,8 @@ def show_command(
     """Show the events of transactions: statements with session variables, rows with names and values."""
     from binx.inspect.show import Showing
 
+    if as_json and changed_only:
+        raise UsageError("--changed-only is for people, and cannot be combined with --json")
     if position is not None:
         if selection.start is not None:
             raise UsageError("--position and --start-position cannot be combined")
@@ -70,7 +74,9 @@ def show_command(
     is_for_screen, colour = (False, False) if as_json else (screen()[0] is not None, screen()[1])
     writer: ShowText | _Documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
     if not as_json:
-        writer = ShowText(colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows)
+        writer = ShowText(
+            colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows, changed_only=changed_only
+        )
     with text_output(plain=as_json) as output, logs.opened("show", selection) as (chain, bar):
         showing = Showing(
             chain,

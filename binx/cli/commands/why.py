@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from binx.cli.command import Example, command, option
-from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.options import CHANGED_ONLY, LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import SELECTION, WHERE, selection_options
 from binx.cli.show_text import BOLD, ShowText
 from binx.cli.terminal import say_losses, say_warning, screen, text_output
@@ -46,6 +46,7 @@ EXAMPLES = (
 )
 @selection_options
 @WHERE
+@CHANGED_ONLY
 @ZONE
 @LOOK
 @as_json_option("Print one JSON object per change.")
@@ -55,12 +56,15 @@ def why_command(
     key: tuple[str, ...],
     selection: Selection,
     where: Condition | None,
+    changed_only: bool,
     as_json: bool,
     zone: tzinfo,
 ) -> ExitCode:
     """Show the history of one row: each change, when, by which connection, and old and new values."""
     from binx.inspect.why import RowLife
 
+    if as_json and changed_only:
+        raise UsageError("--changed-only is for people, and cannot be combined with --json")
     if len(selection.tables) != 1:
         raise UsageError("expected exactly one table: --table DB.TABLE")
     count = uncertain = restored = 0
@@ -75,7 +79,7 @@ def why_command(
             verify=logs.verify,
             on_damage=logs.on_damage,
         )
-        shown = _Text(zone)
+        shown = _Text(zone, changed_only=changed_only)
         is_for_screen = screen()[0] is not None
         lines = life.lines() if as_json else ((change, shown.text(change)) for change in life)
         for change, text in lines:
@@ -105,8 +109,8 @@ def why_command(
 class _Text:
     """Changes for people, with values as in ``binx show``."""
 
-    def __init__(self, zone: tzinfo) -> None:
-        self._show = ShowText(colour=screen()[1], zone=zone)
+    def __init__(self, zone: tzinfo, *, changed_only: bool) -> None:
+        self._show = ShowText(colour=screen()[1], zone=zone, changed_only=changed_only)
         self._zone = zone
         self._begun = False
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -12,10 +13,14 @@ from binx.errors import BinxError
 
 OUTPUT = "Output"
 OTHER = "Other"
-HELP_NAMES = ("-h", "--help")
+BRIEF_HELP, HELP = HELP_NAMES = ("-h", "--help")
 
 _WIDTH = 92
 _NAMES_WIDTH = 26
+_BRIEF_EXAMPLES = 2
+_SHELL_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+\s*""")
+_CONTINUED = " \\"
+_CONTINUATION = re.compile(r"\s*\\\n\s*")
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -51,6 +56,9 @@ class Command(click.Command):
     """A command whose help has sections and examples.
 
     In the environment and in the configuration file, its options have their long names.
+
+    Args:
+        brief: long names of the options that ``-h`` shows, separated by blanks; all if empty.
     """
 
     def __init__(
@@ -59,11 +67,16 @@ class Command(click.Command):
         *,
         examples: Sequence[Example],
         takes_defaults: bool = True,
+        brief: str = "",
         **settings: Any,
     ) -> None:
-        context = {"max_content_width": _WIDTH, "help_option_names": list(HELP_NAMES)}
+        help_names = [HELP] if brief else list(HELP_NAMES)
+        context = {"max_content_width": _WIDTH, "help_option_names": help_names}
         super().__init__(name, context_settings=context, **settings)
         self.examples = tuple(examples)
+        self.brief = frozenset(brief.split())
+        if brief:
+            self.params.append(_brief_help_option())
         self.takes_defaults = takes_defaults
         for long_name, option in self.options.items():
             variables = [variable_name(name, long_name)]
@@ -101,18 +114,58 @@ class Command(click.Command):
         return sections
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options section by section."""
+        """Write the options section by section; for brief help, those that matter."""
+        is_brief = ctx.meta.get(BRIEF_HELP, False)
         for title, parameters in self.sections(ctx).items():
-            records = [record for entry in parameters if (record := entry.get_help_record(ctx)) is not None]
+            records = [
+                record
+                for entry in parameters
+                if not is_brief or getattr(entry, "long_name", "") in self.brief
+                if (record := entry.get_help_record(ctx)) is not None
+            ]
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records, col_max=_NAMES_WIDTH)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as command lines."""
+        is_brief = ctx.meta.get(BRIEF_HELP, False)
         formatter.write("\nExamples:\n")
-        for example in self.examples:
-            formatter.write(f"  # {example.purpose}\n  {example.line}\n")
+        for example in self.examples[:_BRIEF_EXAMPLES] if is_brief else self.examples:
+            formatter.write(f"  # {example.purpose}\n")
+            formatter.write("".join(f"{line}\n" for line in _shell_lines(example.line, formatter.width)))
+        if is_brief:
+            formatter.write(f"\nAll options and examples: {ctx.command_path} {HELP}\n")
+
+
+def _brief_help_option() -> click.Option:
+    def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+        if is_wanted and not ctx.resilient_parsing:
+            ctx.meta[BRIEF_HELP] = True
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    return click.Option(
+        [BRIEF_HELP, "brief_help"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        allow_from_autoenv=False,
+        callback=show,
+        help="Show the options that matter most, and exit.",
+    )
+
+
+def _shell_lines(text: str, width: int) -> Iterator[str]:
+    """Yield a command line, continued where the width ends, but not within quotes."""
+    for number, line in enumerate(_CONTINUATION.sub(" ", text).split("\n")):
+        shown = "    " if number else "  "
+        for part in _SHELL_WORD.findall(line.strip()):
+            if shown.strip() and len(shown) + len(part) > width - len(_CONTINUED):
+                yield shown.rstrip() + _CONTINUED
+                shown = "    "
+            shown += part
+        yield shown.rstrip()
 
 
 class _Path(click.Path):

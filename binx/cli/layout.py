@@ -6,6 +6,7 @@ then are texts truncated; each table defines the order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from textwrap import wrap
@@ -22,6 +23,8 @@ ROOMY = 110
 
 _GAP = "  "
 _BOLD, _END = "\x1b[1m", "\x1b[0m"
+_WORD = re.compile(r"\s*(?:`[^`]*`|\S)+\s?")
+_ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 _LEAST = 12
 _NUMBERS = "number"
 _MEASURED = 200
@@ -83,6 +86,31 @@ def sentences(title: str, texts: Sequence[str], width: int | None, *, colour: bo
     yield _bold(title, colour)
     for text in texts:
         yield from wrap(safe_text(text), width, initial_indent="- ", subsequent_indent="  ")
+
+
+def folded(line: str, width: int, indent: str | None = None) -> Iterator[str]:
+    """Yield a line in parts of at most that width, broken at words; what is in backticks stays together.
+
+    A word that is too long for any part stays where it is, for the terminal to break.
+
+    Args:
+        indent: what further parts begin with; by default two columns more than the line.
+    """
+    if len(line) <= width:
+        yield line
+        return
+    if indent is None:
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+    part, used = "", 0
+    for word in _WORD.findall(line):
+        shown = _ESCAPES.sub("", word)
+        size = text_width(shown.strip())
+        if part.strip() and used + size > width >= len(indent) + size:
+            yield part.rstrip()
+            part, used = indent + word.lstrip(), len(indent) + text_width(shown.lstrip())
+        else:
+            part, used = part + word, used + text_width(shown)
+    yield part.rstrip()
 
 
 def _bold(text: str, colour: bool) -> str:

@@ -94,7 +94,11 @@ def _main_page(about_files: str, common: Sequence[str]) -> str:
         lines.append(_text(f"{entry.summary[0].upper()}{entry.summary[1:]}."))
     lines.append(".SH OPTIONS")
     lines += [".TP", r"\fB\-\-version\fR", "Show the version and exit."]
-    lines += [".TP", r"\fB\-h\fR, \fB\-\-help\fR", "Show the overview and exit; after a command, its help."]
+    lines += [
+        ".TP",
+        r"\fB\-h\fR, \fB\-\-help\fR",
+        "Show the overview and exit; after a command, its help: -h what matters most, --help all.",
+    ]
     names = [f"{PROGRAM}-{entry.name}" for entry in ENTRIES]
     return _finished(lines, common, [Example("", line) for line in EXAMPLES], names)
 

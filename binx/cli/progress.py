@@ -27,12 +27,21 @@ class ProgressBar:
         self._total = 0
         self._done = 0
         self._bar: Progress | None = None
+        self._stage = ""
 
     @property
     def reached(self) -> str:
         """The progress in words; empty if unknown."""
         total = f" of {bytes_text(self._total)}" if self._total else ""
         return f"{bytes_text(self._done)}{total} done" if self._done else ""
+
+    def stage(self, text: str) -> None:
+        """Name what is done while there is nothing to count."""
+        self.hide()
+        if self._is_shown:
+            self._stage = text
+            sys.stderr.write(f"binx: {self._label}: {text} …")
+            sys.stderr.flush()
 
     def expect(self, total: int) -> None:
         """Set the total; counting starts over."""
@@ -51,6 +60,7 @@ class ProgressBar:
             self.expect(total)
         before, self._done = self._done, max(min(done, self._total) if self._total else done, 0)
         if self._is_shown and self._bar is None and monotonic() - self._begun > _PATIENCE:
+            self.hide()
             self._bar = _started(self._label, self._total)
         if self._bar is not None:
             if self._done < before:
@@ -60,6 +70,10 @@ class ProgressBar:
 
     def hide(self) -> None:
         """Hide the bar for other output; it returns after a second without any."""
+        if self._stage:
+            self._stage = ""
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
         self._begun = monotonic()
         if self._bar is not None:
             self._bar.stop()

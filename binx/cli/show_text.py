@@ -10,7 +10,7 @@ from itertools import islice
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.layout import UNKNOWN
+from binx.cli.layout import UNKNOWN, folded
 from binx.inspect.event_fields import hex_lines
 from binx.log.selection.moments import zone_name
 from binx.source.wording import counted, encoded
@@ -47,6 +47,8 @@ class ShowText:
     Args:
         most_rows: number of rows shown per transaction; None for all.
         changed_only: whether to show only the key and the changed columns of updated rows.
+        width: the terminal's, where lines break at words, but not statements and values, which can be copied;
+            None for lines of any length.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class ShowText:
         with_bytes: bool = False,
         most_rows: int | None = None,
         changed_only: bool = False,
+        width: int | None = None,
     ) -> None:
         self._colour = colour
         self._zone = zone
@@ -64,12 +67,13 @@ class ShowText:
         self._with_bytes = with_bytes
         self._most_rows = most_rows
         self._changed_only = changed_only
+        self._width = width
         self._rows = 0
         self._checksum_size = 0
 
     def begin(self, shown: ShownTransaction) -> Iterator[bytes]:
         """Yield a transaction's heading."""
-        return map(_line, self._transaction(shown))
+        return (_line(part) for line in self._transaction(shown) for part in self.folded(line))
 
     def _transaction(self, shown: ShownTransaction) -> Iterator[str]:
         facts = shown.facts
@@ -107,12 +111,12 @@ class ShowText:
         position = f"{header.position}" if inner is None else f"+{inner}"
         summary = self._summary(fields)
         text = f"  {'' if inner is None else '  '}{header.name}{summary and '  '}{summary}"
-        yield self.coloured(f"{position:>{PLACE_WIDTH}}", _FAINT) + text
+        yield from self.folded(self.coloured(f"{position:>{PLACE_WIDTH}}", _FAINT) + text, INDENT + "  ")
         if fields.get("options"):
             texts = [f"{name}={_scalar(value)}" for name, value in fields["options"].items()]
-            yield f"{INDENT}session: {', '.join(texts)}"
+            yield from self.folded(f"{INDENT}session: {', '.join(texts)}")
         if fields.get("columns"):
-            yield f"{INDENT}columns: {', '.join(map(safe_text, fields['columns']))}"
+            yield from self.folded(f"{INDENT}columns: {', '.join(map(safe_text, fields['columns']))}")
         if "sql" in fields:
             yield from self.statement(fields["sql"])
         if self._with_bytes:
@@ -197,6 +201,10 @@ class ShowText:
         """Return an updated column; the old value may not be logged."""
         was = "" if old is None else f"{self.coloured(old, _OLD)} "
         return f"{self.coloured(f'{_CHANGED}{name}  ', BOLD)}{was}-> {self.coloured(new, _NEW)}"
+
+    def folded(self, line: str, indent: str | None = None) -> Iterator[str]:
+        """Yield a line in parts that fit the terminal."""
+        return iter([line]) if self._width is None else folded(line, self._width, indent)
 
     def coloured(self, text: str, colour: str) -> str:
         """Return a text in a colour, if colours are enabled."""

@@ -90,7 +90,13 @@ def _say(message: str, label: str, colour: str) -> None:
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
-        sys.stderr.write(f"binx: {head}{_shown(message)}\n")
+        text = f"binx: {head}{_shown(message)}"
+        if is_terminal(sys.stderr):
+            from binx.cli.layout import folded
+
+            width = terminal_width(sys.stderr)
+            text = "\n".join(part for line in text.split("\n") for part in folded(line, width))
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         return

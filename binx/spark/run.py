@@ -356,11 +356,15 @@ def run_load(
     master: str | None = None,
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
-    progress: Callable[[int, int], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
+    stage: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Load data sets, as ``binx load`` does: on this machine, on a cluster, or under ``spark-submit``.
 
     Spark is started only if there is work to do; problems of a data set are reported before that.
+
+    Args:
+        stage: called with what begins, in words.
 
     Raises:
         BinxError: Spark cannot be started, executors lack something, or nothing was loaded; with the reason.
@@ -368,11 +372,15 @@ def run_load(
 
     @contextmanager
     def session() -> Iterator[SparkSession]:
+        stage("starting Spark")
         with local_session(master=master, memory=memory, settings=settings) as spark:
             if not str(spark.sparkContext.master).startswith("local"):
+                stage("checking executors")
                 _check_cluster(spark, options)
+            stage("reading changes")
             yield spark
 
+    stage("reading manifests")
     return load(options, session, progress)
 
 

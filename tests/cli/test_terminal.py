@@ -102,14 +102,29 @@ def test_columns_overrides_the_terminals_width(shop: Shop) -> None:
 
 def test_errors_are_coloured_on_a_terminal_only_where_wanted(tmp_path: Path) -> None:
     missing = tmp_path / "none"
-    assert on_terminal("ls", missing, width=80).out.startswith("binx: \x1b[1;31merror:\x1b[0m ")
-    assert on_terminal("ls", missing, width=80, env={"NO_COLOR": "1"}).out.startswith("binx: error: ")
+    assert on_terminal("ls", missing, width=80).out.startswith("binx: \x1b[1;31merror:\x1b[0m")
+    assert on_terminal("ls", missing, width=80, env={"NO_COLOR": "1"}).out.startswith("binx: error:")
+
+
+def test_long_lines_break_at_words(shop: Shop, tmp_path: Path) -> None:
+    shown = on_terminal("show", "--gtid", shop.demo["gtid"], *shop.logs, width=80, env={"NO_COLOR": "1"})
+    lines = [line for line in shown.lines if not line.startswith(("      ", "  committed"))]
+    assert max(map(columns, shown.lines)) <= 80, lines
+    piped = binx("show", "--gtid", shop.demo["gtid"], *shop.logs).out
+    assert " ".join(shown.out.split()) == " ".join(piped.split())
+    error = on_terminal("extract", "--sinse", "x", "f", width=40, env={"NO_COLOR": "1"}).lines
+    assert error == [
+        "binx: error: no such option '--sinse';",
+        "  did you mean --since?",
+        "Try: binx extract --help",
+    ]
 
 
 def test_parquets_summary_reads_well(shop: Shop, tmp_path: Path) -> None:
     shown = on_terminal("to-parquet", shop.logs[3], "-o", tmp_path / "lake", width=100)
     assert shown.code == 0
-    line, *warning = shown.lines
+    line, *parts = shown.lines
+    warning = [part.strip() for part in parts]
     assert " ".join(warning).startswith("binx: ")
     assert "mysql-bin.000004: changes logged as statements: 4; the rows" in " ".join(warning)
     assert re.fullmatch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -179,6 +180,25 @@ def test_help_of_a_command_ends_with_examples(entry: object) -> None:
     _, _, examples = shown.out.partition("\nExamples:\n")
     assert "  # " in examples
     assert name in examples
+
+
+_OPTION = re.compile(r"^  (-\S+(?:, -\S+)*)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_brief_help_has_fifteen_options_and_two_examples(entry: object) -> None:
+    name = entry.name  # type: ignore[attr-defined]
+    brief, whole = binx(name, "-h"), binx(name, "--help")
+    assert (brief.code, brief.err) == (0, "")
+    options, examples = brief.out.split("\nExamples:\n")
+    shown = _OPTION.findall(options)
+    if brief.out == whole.out:
+        assert len(shown) <= 18
+        return
+    assert 5 <= len(shown) <= 15
+    assert set(shown) < set(_OPTION.findall(whole.out))
+    assert examples.count("  # ") == 2
+    assert brief.lines[-1] == f"All options and examples: binx {name} --help"
 
 
 DOCS = PROJECT / "docs"

@@ -21,6 +21,7 @@ from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, register, session
 from binx.spark.run import load
+from tests.cli.process import on_terminal
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.exports import export
 
@@ -43,6 +44,16 @@ def test_a_java_that_is_no_program_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(BinxError, match=r"bin/java does not run \(Exec format error\).*apt install"):
         java.find_java()
+
+
+def test_a_load_names_what_it_waits_for(tmp_path: Path) -> None:
+    export(tmp_path / "lake", [TESTDATA / "mysql-9.7" / "small" / "all_types.binlog"])
+    code = "import os\nos.environ['JAVA_HOME'] = '/nowhere'"
+    shown = on_terminal("load", tmp_path / "lake", "--output", tmp_path / "out", width=200, code=code)
+    assert shown.code == 1
+    *stages, said = shown.out.split("\r\x1b[K")
+    assert stages == ["binx: load: reading manifests …", "binx: load: starting Spark …"]
+    assert "has no bin/java" in said
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,12 @@ _NAMELESS = "-"
 """Value of ``--restore`` without a log's name."""
 
 
-@command("archive", examples=EXAMPLES)
+@command(
+    "archive",
+    examples=EXAMPLES,
+    brief="to parquet prune encrypt-to list check restore"
+    " expire since until gtid output dry-run json identity",
+)
 @option(
     "--to DEST",
     "archive",

@@ -37,7 +37,9 @@ _CHANGES_SHOWN = 5
 _IMAGES = ("before", "after")
 
 
-@command("diff", examples=EXAMPLES)
+@command(
+    "diff", examples=EXAMPLES, brief="gtids show gtid since until table db purged-a purged-b tz schema json"
+)
 @selection_options
 @flag("--gtids", "Compare only GTIDs, not contents.", "gtids_only")
 @option("--show", "most", type=COUNT, default=10, help="Show details of at most N differing transactions.")

@@ -33,7 +33,11 @@ _SECTION = "Which events"
 _TRANSACTION = PLAIN_EVENT_COLUMNS.index("transaction")
 
 
-@command("events", examples=EXAMPLES)
+@command(
+    "events",
+    examples=EXAMPLES,
+    brief="type start-position stop-position limit inner tz json no-checksums on-damage",
+)
 @option(
     "--type TYPE",
     "types",

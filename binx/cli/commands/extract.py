@@ -90,7 +90,12 @@ def parse_renaming(text: str) -> tuple[str, str]:
     return old, new
 
 
-@command("extract", examples=EXAMPLES)
+@command(
+    "extract",
+    examples=EXAMPLES,
+    brief="gtid since until table where limit thread-id"
+    " format reverse on-conflict only-matching rows output force schema",
+)
 @selection_options
 @WHERE
 @option(

@@ -39,7 +39,12 @@ EXAMPLES = (
 _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 
 
-@command("load", examples=EXAMPLES)
+@command(
+    "load",
+    examples=EXAMPLES,
+    brief="output table key at scd2 soft-deletes rebuild"
+    " keep-history format catalog status accept-losses master driver-memory json",
+)
 @option("-o", "--output OUT", type=PATH, help="Output folder of the tables.")
 @option("--table DB.TABLE", "tables", multiple=True, help="Only these tables; * and ? match.")
 @option(
@@ -123,6 +128,7 @@ def load_command(
             memory=driver_memory,
             settings=dict(settings),
             progress=bar.reach,
+            stage=bar.stage,
         )
     return _show(summary, as_json=as_json, quiet=quiet)
 

@@ -70,7 +70,11 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     return order, order is not Order.LOG and (direction == "asc") != (order is Order.TIME)
 
 
-@command("ls", examples=EXAMPLES)
+@command(
+    "ls",
+    examples=EXAMPLES,
+    brief="gtid since until table db thread-id kind grep where limit sort columns tz quick json",
+)
 @selection_options
 @WHERE
 @option(

@@ -40,7 +40,7 @@ BACKUP = "The backup"
 TARGET = "The target"
 
 
-@command("plan", examples=EXAMPLES)
+@command("plan", examples=EXAMPLES, brief="backup from-gtid from to-time to-gtid before-gtid json tz")
 @option(
     "--backup PATH",
     type=PATH,

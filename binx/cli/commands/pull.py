@@ -44,7 +44,12 @@ def _start_gtids(text: str) -> GtidSet | str:
     return text if text == _AUTO else wanted_gtids(text)
 
 
-@command("pull", examples=EXAMPLES)
+@command(
+    "pull",
+    examples=EXAMPLES,
+    brief="to archive parquet from-gtid follow semi-sync socket"
+    " user ask-password defaults-file tls-ca status json quiet",
+)
 @option("--to DIR", "folder", type=PATH, help="The folder that the logs go to.")
 @option("--archive DEST", type=PATH, help="Archive each closed log, as binx archive does; a folder or a URI.")
 @option("--parquet DIR", type=PATH, help="With --archive: also export row changes to this data set.")

@@ -50,7 +50,11 @@ _NARROW = 8
 """Characters that a column needs on a terminal; with less, each value gets a line."""
 
 
-@command("query", examples=EXAMPLES)
+@command(
+    "query",
+    examples=EXAMPLES,
+    brief="gtid since until table thread-id where limit tz format output isolated schema json",
+)
 @click.argument("sql", metavar="SQL")
 @selection_options
 @WHERE

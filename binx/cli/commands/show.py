@@ -37,7 +37,11 @@ EXAMPLES = (
 )
 
 
-@command("show", examples=EXAMPLES)
+@command(
+    "show",
+    examples=EXAMPLES,
+    brief="gtid position since until table thread-id kind grep limit rows changed-only hex tz schema json",
+)
 @selection_options
 @option(
     "--position POS",
@@ -71,11 +75,16 @@ def show_command(
         if selection.start is not None:
             raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
-    is_for_screen, colour = (False, False) if as_json else (screen()[0] is not None, screen()[1])
+    width, colour = (None, False) if as_json else screen()
     writer: ShowText | _Documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
     if not as_json:
         writer = ShowText(
-            colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows, changed_only=changed_only
+            colour=colour,
+            zone=zone,
+            with_bytes=with_bytes,
+            most_rows=most_rows,
+            changed_only=changed_only,
+            width=width,
         )
     with text_output(plain=as_json) as output, logs.opened("show", selection) as (chain, bar):
         showing = Showing(
@@ -87,7 +96,7 @@ def show_command(
             on_damage=logs.on_damage,
         )
         for chunks in _texts(showing, writer):
-            if is_for_screen:
+            if width is not None:
                 bar.hide()
             output.write_chunks(chunks)
     logs.notes([*showing.search.selector.notes, *showing.warnings])

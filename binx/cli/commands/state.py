@@ -44,7 +44,9 @@ EXAMPLES = (
 )
 
 
-@command("state", examples=EXAMPLES)
+@command(
+    "state", examples=EXAMPLES, brief="table at pk keys where base key format no-create output schema json"
+)
 @option("--table DB.TABLE", required=True, help="The table, as it was called then.")
 @option(
     "--at TIME|GTID|FILE:POS",

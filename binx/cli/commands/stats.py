@@ -39,7 +39,11 @@ EXAMPLES = (
 _TOP = 10
 
 
-@command("stats", examples=EXAMPLES)
+@command(
+    "stats",
+    examples=EXAMPLES,
+    brief="gtid since until table db thread-id kind grep by top tz quick json csv html",
+)
 @selection_options
 @option(
     "--by LIST",

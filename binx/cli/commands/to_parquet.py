@@ -58,7 +58,12 @@ _MOST_MEMORY = 1 << 40
 _HIGHEST_LEVEL = 22
 
 
-@command("to-parquet", examples=EXAMPLES)
+@command(
+    "to-parquet",
+    examples=EXAMPLES,
+    brief="output schema table db since until gtid"
+    " where jobs memory drop-columns hash-columns views statements engine",
+)
 @DATA_SET
 @COMPRESSION
 @option(

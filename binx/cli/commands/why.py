@@ -36,7 +36,11 @@ EXAMPLES = (
 )
 
 
-@command("why", examples=EXAMPLES)
+@command(
+    "why",
+    examples=EXAMPLES,
+    brief="pk table where gtid since until thread-id kind grep limit changed-only tz schema json on-damage",
+)
 @option(
     "--pk VALUE",
     "key",
@@ -110,7 +114,8 @@ class _Text:
     """Changes for people, with values as in ``binx show``."""
 
     def __init__(self, zone: tzinfo, *, changed_only: bool) -> None:
-        self._show = ShowText(colour=screen()[1], zone=zone, changed_only=changed_only)
+        width, colour = screen()
+        self._show = ShowText(colour=colour, zone=zone, changed_only=changed_only, width=width)
         self._zone = zone
         self._begun = False
 
@@ -133,7 +138,7 @@ class _Text:
         head = f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{more}"
         yield self._show.coloured(head, BOLD)
         yield f"  transaction {safe_text(row['transaction'])}"
-        yield f"  {safe_text(change.file)}:{change.start}, {who}"
+        yield from self._show.folded(f"  {safe_text(change.file)}:{change.start}, {who}")
         if change.statement is not None:
             yield f"  {safe_text(' '.join(change.statement.split()))}"
         if "sql" in row:

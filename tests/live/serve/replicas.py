@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Thread
+from threading import Condition, Thread
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +25,7 @@ class Serving:
     def __init__(self, *words: str | Path) -> None:
         self._words = [sys.executable, "-m", "binx", "serve", "--listen", "127.0.0.1:0", *map(str, words)]
         self._lines: list[str] = []
+        self._said_more = Condition()
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -57,6 +58,11 @@ class Serving:
         """Those that it offers, as it says when it begins."""
         return self.said.partition("; GTIDs ")[2].splitlines()[0]
 
+    def wait_until_said(self, text: str) -> None:
+        """Wait until it has said a text: it answers a replica before it says so."""
+        with self._said_more:
+            assert self._said_more.wait_for(lambda: text in self.said, SECONDS), self.said
+
     def ended(self) -> int:
         """Wait until it has ended; its exit code."""
         return self._process.wait(SECONDS)
@@ -68,7 +74,10 @@ class Serving:
 
     def _read(self) -> None:
         assert self._process.stderr is not None
-        self._lines += self._process.stderr
+        for line in self._process.stderr:
+            with self._said_more:
+                self._lines.append(line)
+                self._said_more.notify_all()
 
 
 def follow(replica: Server, port: int, place: str, user: str = "repl", more: str = "") -> None:

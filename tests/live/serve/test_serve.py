@@ -231,7 +231,7 @@ def test_what_a_replica_lacks_is_refused(pair: tuple[Server, Server]) -> None:
         error = wait_for_error(replica)
         assert "1236" in error
         assert "purged" in error
-        assert "1236" in service.said
+        service.wait_until_said("1236")
 
 
 def test_what_a_replica_has_too_much_is_refused(pair: tuple[Server, Server]) -> None:

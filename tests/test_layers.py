@@ -45,7 +45,7 @@ _MADE_OF_LOGS = set(LAYERS[LAYERS.index("sql") : LAYERS.index("recovery")])
 
 NEIGHBOURS = {
     "sql": {"where"},
-    "dataset": {"sql", "slices"},
+    "dataset": {"slices"},
     "inspect": {"dataset", "lake", "undo"},
     "compare": {"dataset", "lake", "undo"},
     "stats": {"lake", "undo"},

@@ -31,6 +31,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.reading import DecodingCheck, Reading, guesses
 from binx.rows.statements import Statement
 from binx.source import READ_BYTES
+from binx.sql.tables import SqlDialect
 
 if TYPE_CHECKING:
     from binx.where.rows import RowFilter
@@ -110,6 +111,7 @@ class LogExport:
         decoding = options.decoder._replace(texts=options.statements is not StatementTexts.NONE)
         self._reading = Reading(catalog, selector.takes_table, decoding)
         self._decoder = self._reading.of(file)
+        self._dialect = SqlDialect.of(file.format)
 
     def find_existing(self) -> dict[str, Any] | None:
         """Return the existing manifest, if the same request has already exported the log.
@@ -256,7 +258,7 @@ class LogExport:
             changes = self._masks.table(table)
             version = (changes.db, changes.name, changes.version)
             if version not in self._records:
-                self._records[version] = schema_record_of(changes)
+                self._records[version] = schema_record_of(changes, self._dialect)
             for column, count in table.undecodable.items():
                 report.undecodable[version, column] += count
 

@@ -27,6 +27,7 @@ from binx.storage.store import LocalStore, Store
 
 if TYPE_CHECKING:
     from binx.rows.batches import TableChanges
+    from binx.sql.tables import SqlDialect
 
 _NAME_BYTES = 16
 
@@ -201,10 +202,16 @@ def schema_path(db: str, table: str, version: str) -> str:
     return f"schemas/{escape_name(db)}/{escape_name(table)}/{version}"
 
 
-def schema_record_of(changes: TableChanges) -> SchemaRecord:
+def schema_record_of(changes: TableChanges, dialect: SqlDialect) -> SchemaRecord:
     """Return the schema record of a table."""
+    # Imported here, as not all that use transactions decode rows.
+    from binx.sql.create_table import create_table
+
     path = schema_path(changes.db, changes.name, changes.version)
-    return SchemaRecord(path, changes.valid_from, changes.schema_record(), changes.avro_schema())
+    definition = changes.resolved.definition
+    is_known = definition is not None and definition.unknown is None
+    made = create_table(definition, dialect).sql if definition is not None and is_known else None
+    return SchemaRecord(path, changes.valid_from, changes.schema_record(made), changes.avro_schema())
 
 
 class Staged(NamedTuple):

@@ -193,9 +193,13 @@ class TableChanges:
         pairs = zip(self.resolved.columns, self._arrays, strict=True)
         return {column.name: arrays.undecodable for column, arrays in pairs if arrays.undecodable}
 
-    def schema_record(self) -> str:
-        """Return the schema record of this version, as JSON."""
-        return self.records.schema_record(self.resolved, self.valid_from)
+    def schema_record(self, create_table: str | None) -> str:
+        """Return the schema record of this version, as JSON.
+
+        Args:
+            create_table: the statement that makes the table; None if it is not known.
+        """
+        return self.records.schema_record(self.resolved, self.valid_from, create_table)
 
     def avro_schema(self) -> str:
         """Return this version's Avro schema, as JSON."""

@@ -66,7 +66,7 @@ def _unmatched_tables(dataset: DataSet, selection: Selection) -> list[str]:
 def _has_named_tables(dataset: DataSet, path: str) -> bool:
     """Return whether a file of statements has some that passed for the names in them.
 
-    Ends of XA transactions name no table, and pass whatever the names are.
+    Ends of XA transactions name no table, and pass whatever the names are; nor does CREATE DATABASE.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -74,8 +74,12 @@ def _has_named_tables(dataset: DataSet, path: str) -> bool:
     data = dataset.store.read(path)
     if data is None:
         return False
-    kinds = pq.read_table(pa.BufferReader(data), columns=["kind"])["kind"]
-    return any(kind != "other" for kind in kinds.unique().to_pylist())
+    rows = pq.read_table(pa.BufferReader(data), columns=["kind", "effects"]).to_pylist()
+    return any(row["kind"] != "other" and not _makes_database(row["effects"]) for row in rows)
+
+
+def _makes_database(effects: Sequence[dict[str, Any]]) -> bool:
+    return [(effect["action"], effect["table"]) for effect in effects] == [("created", None)]
 
 
 def check_tables(

@@ -16,7 +16,7 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
 from binx.errors import AbsentError, BinxError, DamagedError
-from binx.event.format import Flavour
+from binx.event.format import Flavour, split_version
 from binx.kernels.text.tuples import Encoding
 from binx.lake.base.tables import TableRows, table_of
 from binx.log.backup_position import BackupPosition
@@ -29,6 +29,7 @@ from binx.rows.ddl.effects import statement_effects
 from binx.rows.statements import Statement
 from binx.source.names import number_of
 from binx.source.wording import did_you_mean
+from binx.sql.tables import SqlDialect
 
 _FILE_BITS = 32
 _BATCH_BYTES = 16 * 1024 * 1024
@@ -195,7 +196,8 @@ class BaseSource:
             "gtids": str(self.gtids),
             "written": format_time(self.written),
         }
-        records = tuple(schema_record_of(table) for table in self._records.values())
+        dialect = SqlDialect(Flavour(source["flavour"]), split_version(self.server_version))
+        records = tuple(schema_record_of(table, dialect) for table in self._records.values())
         return Staged(document, written, records)
 
     def statement(self, sql: str, db: str, offset: int) -> None:

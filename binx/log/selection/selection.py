@@ -131,8 +131,9 @@ class Selector:
 
         Args:
             files: names of all files in search order; needed if the selection has positions.
-            in_parts: whether other searches cover other parts of the files. Then all ends of XA transactions
-                pass table patterns, otherwise only those whose transaction passes.
+            in_parts: whether the result is put together from parts of the files, as a data set is. Then all
+                ends of XA transactions pass table patterns, otherwise only those whose transaction passes;
+                statements that make or alter the tables' databases pass, too.
         """
         selection.check()
         self.selection = selection
@@ -145,7 +146,7 @@ class Selector:
         self._files = list(files)
         self._start_rank = self._rank_of(selection.start)
         self._stop_rank = self._rank_of(selection.stop)
-        self._filter = _table_filter(selection)
+        self._filter = _table_filter(selection, makes=in_parts)
         self._xa_ends: XaEnds | None = None
         self.names: SoughtNames | None = None
         if self._filter is not None:
@@ -347,13 +348,13 @@ class Selector:
                     self.names.see_statement()
 
 
-def _table_filter(selection: Selection) -> TableFilter | None:
+def _table_filter(selection: Selection, *, makes: bool) -> TableFilter | None:
     if not selection.databases and not selection.tables:
         return None
     # Imported here: a search by GTID needs no statement parsers.
     from binx.log.selection.table_filter import TableFilter
 
-    return TableFilter(selection.databases, selection.tables)
+    return TableFilter(selection.databases, selection.tables, makes=makes)
 
 
 def _keep_texts(mask: bytearray, file: BinlogFile, table: TransactionTable, texts: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ _NAME = re.compile(rf"(?<![@0-9A-Za-z_$\u0080-\U0010ffff])({_IDENTIFIER})(?:\s*\
 _DROPS_DATABASE = re.compile(
     r"\b(?:DROP|REPLACE)(?:\s|/\*(?:[^*]|\*(?!/))*\*/)+(?:DATABASE|SCHEMA)\b", re.IGNORECASE
 )
+_CHANGES_DATABASE = re.compile(_DROPS_DATABASE.pattern.replace("DROP", "DROP|CREATE|ALTER", 1), re.IGNORECASE)
 
 Matcher = Callable[[str], object]
 
@@ -85,9 +86,14 @@ class TableFilter:
     """Patterns of databases and tables.
 
     A table passes if it matches one of the database patterns, if any, and one of the table patterns, if any.
+
+    Args:
+        makes: whether statements that make or alter a database count as those of each of its tables, whose
+            character set they decide.
     """
 
-    def __init__(self, databases: Iterable[str], tables: Iterable[str]) -> None:
+    def __init__(self, databases: Iterable[str], tables: Iterable[str], *, makes: bool = False) -> None:
+        self._about_database = _CHANGES_DATABASE if makes else _DROPS_DATABASE
         self._databases = [database_pattern(text) for text in databases]
         self._tables = [table_pattern(text) for text in tables]
 
@@ -119,8 +125,12 @@ class TableFilter:
         if not self._tables:
             qualified = {first for first, second in names if second is not None}
             return any(map(self._takes_database, changed or {default, *qualified}))
-        if _DROPS_DATABASE.search(sql) is not None and any(self.takes_any_of(first) for first, _ in names):
-            return True
+        if about := self._about_database.search(sql):
+            named = [first for first, _ in names]
+            # ALTER DATABASE may leave out the name of the default one.
+            named += [default] if about[0].upper().startswith("ALTER") else []
+            if any(map(self.takes_any_of, named)):
+                return True
         for first, second in names:
             pairs = [(default, first)]
             if second is not None:

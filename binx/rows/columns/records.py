@@ -49,11 +49,14 @@ class ColumnRecords:
         text = f"[{json.dumps(db)}, {json.dumps(table)}, {self._relied_on}]"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:VERSION_DIGITS]
 
-    def schema_record(self, resolved: ResolvedTable, valid_from_scn: int) -> str:
+    def schema_record(
+        self, resolved: ResolvedTable, valid_from_scn: int, create_table: str | None = None
+    ) -> str:
         """Return the schema record of one version of a table, as JSON.
 
         Args:
             valid_from_scn: the commit version of the first transaction for which this version is valid.
+            create_table: the statement that makes the table as it was then; None if it is not known.
         """
         definition = resolved.definition
         members = (
@@ -61,6 +64,7 @@ class ColumnRecords:
             _member("table", resolved.name),
             _member("valid_from", valid_from_scn),
             _member("ddl", None if definition is None else definition.ddl),
+            _member("create_table", create_table),
             self._members,
             _members({"warnings": resolved.warnings}) if resolved.warnings else _member("warnings", []),
             _member("version", self.version(resolved.db, resolved.name)),

@@ -82,6 +82,18 @@ def test_a_statement_does_not_touch_a_table_that_it_does_not_name(sql: str) -> N
     assert not TableFilter([], ["shop.orders"]).takes_statement(statement(sql))
 
 
+def test_in_a_data_set_what_makes_a_database_counts_as_what_makes_its_tables() -> None:
+    tables = TableFilter([], ["shop.orders"], makes=True)
+    for sql in (
+        "CREATE DATABASE shop",
+        "ALTER SCHEMA `shop` COLLATE latin1_bin",
+        "ALTER DATABASE COLLATE binary",
+    ):
+        assert tables.takes_text(sql, "shop")
+    for sql in ("CREATE DATABASE other", "DROP DATABASE other"):
+        assert not tables.takes_text(sql, "shop")
+
+
 def test_a_name_in_another_database_counts_there() -> None:
     query = statement("INSERT INTO archive.orders SELECT 1")
     assert TableFilter([], ["archive.orders"]).takes_statement(query)

@@ -145,7 +145,8 @@ bare: standalone ## run the wheel, the folder and `make demo` in bare Debian roo
 docs: $(VENV)/.installed ## run the commands and examples of README.md, docs/ and its recipes
 	$(BIN)/python -m pytest -q -n auto tests/test_docs.py tests/test_recipes.py
 
-transcripts: $(VENV)/.installed ## regenerate the command output in README.md and docs/
+transcripts: $(VENV)/.installed ## regenerate the command output in README.md and docs/, and the tables of docs/json.md
+	$(BIN)/python -m testdata.json_page
 	$(BIN)/python -m testdata.transcripts
 
 formats: $(VENV)/.installed ## regenerate docs/formats.md from what the tests observe

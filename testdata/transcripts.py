@@ -25,7 +25,10 @@ from tempfile import TemporaryDirectory
 
 PROJECT = Path(__file__).resolve().parent.parent
 RECIPES = sorted(str(page.relative_to(PROJECT)) for page in PROJECT.glob("docs/recipes/*.md"))
-PAGES = ("README.md", "docs/tour.md", "docs/statistics.md", "docs/point-in-time-recovery.md", *RECIPES)
+PAGES = (
+    *("README.md", "docs/tour.md", "docs/statistics.md", "docs/json.md", "docs/point-in-time-recovery.md"),
+    *RECIPES,
+)
 WIDTH = 100
 
 _BLOCK = re.compile(r"(?<=^<!-- transcript -->\n)```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -55,6 +58,10 @@ def prepared(folder: Path) -> Path:
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m binx "$@"\n')
     program.chmod(0o755)
+    if jq := shutil.which("jq"):
+        monochrome = program.with_name("jq")
+        monochrome.write_text(f'#!/bin/sh\nexec "{jq}" -M "$@"\n')
+        monochrome.chmod(0o755)
     return place
 
 

@@ -20,6 +20,7 @@ LAYERS = (
     "event",
     "storage",
     "log",
+    "report",
     "rows",
     "where",
     "sql",

@@ -447,7 +447,7 @@ class Transactions:
         )
         write = extract_undo if reverse else extract
         report = write(self._chain, self._selection, fspath(output), options, self._known)
-        missing = [f"not in these files: {report.missing}"] if report.missing else []
+        missing = [f"not in these files: {report.absent_gtids}"] if report.absent_gtids else []
         for sentence in (*missing, *report.warnings, *report.damage):
             warnings.warn(sentence, BinxWarning, stacklevel=2)
         return report

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.file import TransactionScan
 from binx.log.identifiers import transaction_id
+from binx.log.selection.moments import in_zone
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSIGNED = 1 << 64
 
 
@@ -34,9 +34,10 @@ class TransactionRecord:
         gtid: the GTID, or None.
         kind: ``dml``, ``ddl``, ``xa_prepare``, ``xa_commit``, ``xa_rollback``, ``rollback``, ``empty``,
             ``incident``.
-        commit_time: with microseconds if the log has them, else in whole seconds.
+        commit_timestamp: with microseconds if the log has them, else in whole seconds.
         commit_version: orders all transactions of a server's chain.
-        path: the file.
+        file: the log's name.
+        path: the log as it was given.
         start: offset of its first byte.
         end: offset after its last byte.
         server_id: the server on which it was first executed.
@@ -50,8 +51,9 @@ class TransactionRecord:
     transaction: str
     gtid: str | None
     kind: str
-    commit_time: datetime
+    commit_timestamp: datetime
     commit_version: int
+    file: str
     path: str
     start: int
     end: int
@@ -90,8 +92,9 @@ def transaction_record(scan: TransactionScan, table: TransactionTable, index: in
         transaction=transaction_id(file, table, index),
         gtid=table.gtid(index),
         kind=Kind(value("kind", index)).name.removeprefix("KIND_").lower(),
-        commit_time=_EPOCH + timedelta(microseconds=value("commit_timestamp", index)),
+        commit_timestamp=in_zone(value("commit_timestamp", index), UTC),
         commit_version=file.commit_version(start),
+        file=file.name,
         path=file.path,
         start=start,
         end=value("end", index),
@@ -105,7 +108,7 @@ def transaction_record(scan: TransactionScan, table: TransactionTable, index: in
 
 
 class Figures(TypedDict):
-    """What filled the logs: the members of ``binx stats --json``, which ``docs/statistics.md`` explains."""
+    """What filled the logs: the members of ``binx stats --json``, which ``docs/json.md`` lists."""
 
     transactions: int
     events: int

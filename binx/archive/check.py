@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from binx.log.identifiers import gtids_of
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.succession import LogFacts, list_gtids, missing_gtids, ordered
-from binx.source.names import printable, unencrypted_name
+from binx.source.names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
 from binx.verify.report import ProblemKind
@@ -91,10 +91,10 @@ class CheckProblem:
 class TailLog:
     """A log of the source that is not in the archive."""
 
-    log: str
+    path: str
     closed: bool
     bytes: int
-    gtids: GtidSet
+    gtid_set: GtidSet
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class CheckReport:
     """Results of a check.
 
     Attributes:
-        missing: GTIDs in no log, although earlier and later ones of their source are.
+        missing_gtids: GTIDs in no log, although earlier and later ones of their source are.
         notes: normal conditions worth knowing, in sentences.
         tail: logs of the source that are not archived yet; None without a source.
     """
@@ -112,8 +112,8 @@ class CheckReport:
     stored_bytes: int = 0
     transactions: int = 0
     encrypted: int = 0
-    gtids: GtidSet = field(default_factory=GtidSet)
-    missing: GtidSet = field(default_factory=GtidSet)
+    gtid_set: GtidSet = field(default_factory=GtidSet)
+    missing_gtids: GtidSet = field(default_factory=GtidSet)
     problems: list[CheckProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tail: list[TailLog] | None = None
@@ -132,31 +132,10 @@ class CheckReport:
         """Record a problem."""
         self.problems.append(CheckProblem(kind.value, path, message, gtid))
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the same for JSON."""
-        return {
-            "check": "missing" if self.has_missing else "ok" if self.ok else "problems",
-            "logs": self.logs,
-            "bytes": self.bytes,
-            "stored_bytes": self.stored_bytes,
-            "transactions": self.transactions,
-            "encrypted": self.encrypted,
-            "gtid_set": str(self.gtids),
-            "missing_gtids": str(self.missing),
-            "problems": [{**asdict(problem), "path": printable(problem.path)} for problem in self.problems],
-            "notes": self.notes,
-            "tail": None
-            if self.tail is None
-            else [
-                {
-                    "log": printable(log.log),
-                    "closed": log.closed,
-                    "bytes": log.bytes,
-                    "gtid_set": str(log.gtids),
-                }
-                for log in self.tail
-            ],
-        }
+    @property
+    def check(self) -> str:
+        """How it ended."""
+        return "missing" if self.has_missing else "ok" if self.ok else "problems"
 
 
 def check_archive(
@@ -198,7 +177,7 @@ def check_archive(
         for damage in log.damage:
             report.add(Finding.DAMAGED, store.path(log.log.path), damage)
     found = [_ChainLog(manifest_facts(store, log), log.gtids) for log in kept if not log.is_unidentified]
-    report.gtids = GtidSet(interval for log in found for interval in log.gtids)
+    report.gtid_set = GtidSet(interval for log in found for interval in log.gtids)
     with ExitStack() as stack:
         if source is not None:
             found += _tail(source, logs, report, stack)
@@ -290,7 +269,7 @@ def _tail(
 
 def _check_holes(chain: Sequence[_ChainLog], report: CheckReport) -> None:
     """Report logs of the source that are missing between archived ones."""
-    tail = {log.log for log in report.tail or ()}
+    tail = {log.path for log in report.tail or ()}
     archived: set[int] = set()
     holes = []
     for log in reversed(chain):
@@ -333,13 +312,13 @@ def _check_links(chain: Sequence[_ChainLog], report: CheckReport) -> None:
                 CheckProblem(problem.kind.value, problem.path, problem.message, problem.gtid)
             )
     _check_overlaps(chain, report)
-    report.missing = missing_gtids(
+    report.missing_gtids = missing_gtids(
         GtidSet(interval for log in chain for interval in log.gtids),
         [log.facts.previous_gtids for log in chain],
     )
-    if report.missing:
+    if report.missing_gtids:
         report.notes.append(
-            f"{counted(report.missing.count, 'GTID')} missing although later GTIDs of the same source"
+            f"{counted(report.missing_gtids.count, 'GTID')} missing although later GTIDs of the same source"
             " are present; normal on replicas that filter or commit out of order, and in group"
             " replication"
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog
 from binx.archive.writing import DamagedLogError
 from binx.errors import BinxError
-from binx.source.names import printable
 
 if TYPE_CHECKING:
     from binx.dataset.chain import SourceReport
@@ -72,36 +71,30 @@ class LogReport:
     """Report on one log; ``archived`` is its manifest, if it is in the archive."""
 
     state: State
-    log: str
+    path: str
     archived: ArchivedLog | None = None
     error: BinxError | None = None
     tables: SourceReport | None = None
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the same for JSON."""
-        facts: dict[str, object] = {"log": printable(self.log), "state": self.state.value}
+    def facts(self) -> dict[str, object]:
+        """Return the members of ``archived_log`` that it has."""
+        facts: dict[str, object] = {"path": self.path, "state": self.state}
         if (archived := self.archived) is not None:
-            facts |= {
-                "name": archived.stem,
-                "bytes": archived.bytes,
-                "stored_bytes": archived.stored_bytes,
-                "transactions": archived.transactions,
-                "gtid_set": archived.gtid_set,
-                "sha256": archived.sha256,
-                "problems": list(archived.problems),
-                **({"damage": list(archived.damage)} if archived.damage else {}),
-                **({"recipients": list(archived.recipients)} if archived.recipients else {}),
-            }
+            names = ("bytes", "stored_bytes", "transactions", "gtid_set", "sha256", "damage", "recipients")
+            facts |= {name: getattr(archived, name) for name in names}
+            # Those that it does not have are left out.
+            facts |= {name: facts[name] or None for name in ("damage", "recipients")}
+            facts |= {"archived_as": archived.stem, "findings": archived.problems}
         if self.tables is not None:
             facts |= {
                 "source": self.tables.source,
                 "rows": self.tables.rows,
-                "losses": list(self.tables.manifest["losses"]),
+                "losses": self.tables.manifest["losses"],
             }
         if self.error is not None:
             facts["error"] = self.error.message
         if isinstance(self.error, DamagedLogError):
-            facts["problems"] = [problem.facts() for problem in self.error.problems]
+            facts["problems"] = self.error.problems
         return facts
 
 
@@ -113,7 +106,9 @@ class RunReport:
         archived: logs archived in this run, or that a dry run would archive.
         remaining: closed logs left for the next run because of a limit.
         damaged: damaged logs: not archived, or archived as they are.
-        losses: what Parquet lacks of the logs that it was written from.
+        finding_count: what is wrong with archived logs whose bytes are as their server wrote them.
+        exported: logs whose Parquet was written.
+        loss_count: what Parquet lacks of these.
         pruned: logs removed from the source, or that a dry run would remove.
         purge: statement that purges the archived logs on the server; None if there are none.
     """
@@ -124,9 +119,9 @@ class RunReport:
     open: tuple[str, ...] = ()
     damaged: int = 0
     failed: int = 0
-    problems: int = 0
-    tables: int = 0
-    losses: int = 0
+    finding_count: int = 0
+    exported: int = 0
+    loss_count: int = 0
     pruned: int = 0
     purge: str | None = None
     seconds: float = 0.0
@@ -138,26 +133,24 @@ class RunReport:
         self.damaged += state in (State.DAMAGED, State.KEPT)
         self.pruned += state in (State.PRUNED, State.WOULD_PRUNE)
         self.archived += state in (State.ARCHIVED, State.KEPT, State.WOULD_ARCHIVE)
-        self.problems += 0 if log.archived is None else len(log.archived.problems)
+        self.finding_count += 0 if log.archived is None else len(log.archived.problems)
         if log.tables is not None:
-            self.tables += 1
-            self.losses += len(log.tables.manifest["losses"])
+            self.exported += 1
+            self.loss_count += len(log.tables.manifest["losses"])
 
     @property
     def has_problems(self) -> bool:
         """Whether there are problems although nothing failed."""
-        return bool(self.damaged or self.problems or self.losses)
+        return bool(self.damaged or self.finding_count or self.loss_count)
 
     @property
     def is_idle(self) -> bool:
         """Whether no log was reported."""
-        return not (self.archived or self.damaged or self.failed or self.pruned or self.purge or self.tables)
+        return not (
+            self.archived or self.damaged or self.failed or self.pruned or self.purge or self.exported
+        )
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the same for JSON."""
-        return {
-            "run": "failed" if self.failed else "problems" if self.has_problems else "ok",
-            **asdict(self),
-            "open": [printable(path) for path in self.open],
-            "seconds": round(self.seconds, 3),
-        }
+    @property
+    def run(self) -> str:
+        """How it ended."""
+        return "failed" if self.failed else "problems" if self.has_problems else "ok"

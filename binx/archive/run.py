@@ -67,7 +67,7 @@ class ArchiveRun:
         for log in self._logs(begun):
             self.report.count(log)
             yield log
-        self.report.seconds = monotonic() - begun
+        self.report.seconds = round(monotonic() - begun, 3)
 
     def _logs(self, begun: float) -> Iterator[LogReport]:
         request = self.request

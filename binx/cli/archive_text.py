@@ -7,7 +7,7 @@ from binx.archive.manifest import ArchivedLog
 from binx.archive.report import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_losses, say_note, say_warning
 from binx.log.selection.moments import format_time
-from binx.source.json_text import json_text
+from binx.report.document import json_line
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text
 
@@ -25,14 +25,14 @@ class ArchiveText:
         if log.error is not None:
             say_error(str(log.error))
         if log.archived is not None:
-            say_losses(f"{log.log}: {problem}" for problem in log.archived.problems)
+            say_losses(f"{log.path}: {problem}" for problem in log.archived.problems)
             if damage := log.archived.damage:
                 more = f" (and {len(damage) - 1:,} more)" if len(damage) > 1 else ""
-                say_warning(f"{log.log}: damaged, archived as it is: {damage[0]}{more}")
+                say_warning(f"{log.path}: damaged, archived as it is: {damage[0]}{more}")
         if log.tables is not None:
-            say_losses(f"{log.log}: {loss}" for loss in log.tables.manifest["losses"])
+            say_losses(f"{log.path}: {loss}" for loss in log.tables.manifest["losses"])
         if self._json:
-            self._output.line(json_text(log.as_dict()))
+            self._output.line(json_line("archived_log", log.facts()))
         elif log.error is None and log.state is not State.PURGEABLE and not self.quiet:
             self._output.line(_log_line(log))
         self._output.flush()
@@ -40,7 +40,7 @@ class ArchiveText:
     def run(self, run: RunReport) -> None:
         """Write a run's summary, as far as the logs' reports do not cover it."""
         if self._json:
-            self._output.line(json_text(run.as_dict()))
+            self._output.line(json_line("archive_run", run))
             return
         if run.is_idle and not self.quiet:
             left = "nothing to do"
@@ -53,7 +53,7 @@ class ArchiveText:
     def check(self, check: CheckReport) -> None:
         """Write the results of a check."""
         if self._json:
-            self._output.line(json_text(check.as_dict()))
+            self._output.line(json_line("archive_check", check))
             return
         for problem in check.problems:
             gtid = "" if problem.gtid is None else f": {problem.gtid}"
@@ -63,13 +63,13 @@ class ArchiveText:
             return
         for note in check.notes:
             say_note(note)
-        for title, gtids in (("GTIDs", check.gtids), ("missing", check.missing)):
+        for title, gtids in (("GTIDs", check.gtid_set), ("missing", check.missing_gtids)):
             if gtids:
                 self._output.line(f"{title}: {gtids}")
         for log in check.tail or []:
             state = "closed, left for the next run" if log.closed else "being written"
-            gtids_text = f", {log.gtids}" if log.gtids else ""
-            text = f"not archived yet: {log.log}, {bytes_text(log.bytes)}, {state}{gtids_text}"
+            gtids_text = f", {log.gtid_set}" if log.gtid_set else ""
+            text = f"not archived yet: {log.path}, {bytes_text(log.bytes)}, {state}{gtids_text}"
             self._output.line(safe_text(text))
         verdict = "ok" if check.ok else counted(len(check.problems), "problem")
         self._output.line(
@@ -79,17 +79,18 @@ class ArchiveText:
 
     def listed(self, log: ArchivedLog) -> None:
         """Write an archived log: name, server, commit times, sizes, transactions and state."""
-        times = [None if time is None else format_time(time) for time in (log.first_commit, log.last_commit)]
         if self._json:
             more = {
                 "server_id": log.server_id,
                 "server_version": log.server_version,
-                "first_commit": times[0],
-                "last_commit": times[1],
+                "first_commit_timestamp": log.first_commit,
+                "last_commit_timestamp": log.last_commit,
                 "previous_gtids": log.previous_gtids,
             }
-            self._output.line(json_text(LogReport(State.ARCHIVED, log.log.path, log).as_dict() | more))
+            report = LogReport(State.ARCHIVED, log.log.path, log)
+            self._output.line(json_line("listed_log", report.facts() | more))
             return
+        times = [None if time is None else format_time(time) for time in (log.first_commit, log.last_commit)]
         state = "damaged" if log.damage else "encrypted" if log.recipients else "whole"
         sizes = (log.bytes, log.stored_bytes, log.transactions)
         fields = (safe_text(log.stem), log.server_id, *(time or "-" for time in times), *sizes, state)
@@ -97,7 +98,7 @@ class ArchiveText:
 
 
 def _log_line(log: LogReport) -> str:
-    text = f"{safe_text(log.log)}: {log.state.value}"
+    text = f"{safe_text(log.path)}: {log.state.value}"
     if (archived := log.archived) is not None:
         sizes = f"{bytes_text(archived.bytes)} in {bytes_text(archived.stored_bytes)}"
         text += f", {counted(archived.transactions, 'transaction')}, {sizes}, as {safe_text(archived.stem)}"

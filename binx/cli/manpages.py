@@ -24,6 +24,7 @@ _COMMON = "binx.md"
 _FORMATS_SECTION = 5
 _FORMATS = {
     "binx-parquet": ("dataset.md", "the Parquet data set that binx to-parquet writes"),
+    "binx-json": ("json.md", "what commands print with --json, and recipes for jq"),
     "binx-index-file": ("index-file.md", "the file that binx index writes next to a log"),
 }
 """Pages of formats: the page in ``docs`` that each is made of, and its summary."""

@@ -6,8 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.terminal import TextOutput, is_terminal, say_note, say_warning
-from binx.source.json_text import json_text
-from binx.source.names import printable
+from binx.report.document import json_line
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text
 
@@ -29,45 +28,45 @@ class Summary:
 
     def take(self, report: SourceReport, output: TextOutput) -> None:
         """Print a log's report."""
-        document = _document(report)
+        facts = _facts(report)
         if self._as_json:
-            output.line(json_text(document))
+            output.line(json_line("exported_log", facts))
         elif not self._quiet:
-            output.line(_line(document) if is_terminal(sys.stdout) else _plain_line(document))
+            output.line(_line(facts) if is_terminal(sys.stdout) else _plain_line(facts))
         output.flush()
-        for loss in document["losses"]:
+        for loss in facts["losses"]:
             self.has_losses = True
             say_warning(f"{report.path}: {loss}")
         if not self._quiet and not report.kept:
-            for warning in document["warnings"]:
-                say_note(f"{report.path}: {warning}")
+            for note in facts["notes"]:
+                say_note(f"{report.path}: {note}")
 
 
-def _document(report: SourceReport) -> dict[str, Any]:
+def _facts(report: SourceReport) -> dict[str, Any]:
     """Return a log's report for programs."""
     entries = report.manifest["files"]
     return {
         "source": report.source,
-        "path": printable(report.path),
+        "path": report.path,
         "state": "kept" if report.kept else "written",
         "transactions": report.transactions,
         "rows": report.rows,
-        "files": len(entries),
-        "bytes": sum(entry.get("bytes", 0) for entry in entries),
+        "parquet_files": len(entries),
+        "parquet_bytes": sum(entry.get("bytes", 0) for entry in entries),
         "gtid_set": report.manifest["gtid_set"],
         "losses": report.manifest["losses"],
-        "warnings": report.manifest["warnings"],
+        "notes": report.manifest["warnings"],
     }
 
 
-def _line(document: dict[str, Any]) -> str:
+def _line(facts: dict[str, Any]) -> str:
     return (
-        f"{safe_text(document['source'])}  {document['state']}"
-        f"  {counted(document['transactions'], 'transaction')}  {counted(document['rows'], 'row')}"
-        f"  {counted(document['files'], 'file')}  {bytes_text(document['bytes'])}"
+        f"{safe_text(facts['source'])}  {facts['state']}"
+        f"  {counted(facts['transactions'], 'transaction')}  {counted(facts['rows'], 'row')}"
+        f"  {counted(facts['parquet_files'], 'file')}  {bytes_text(facts['parquet_bytes'])}"
     )
 
 
-def _plain_line(document: dict[str, Any]) -> str:
-    names = ("source", "state", "transactions", "rows", "files", "bytes")
-    return "\t".join(safe_text(str(document[name])) for name in names)
+def _plain_line(facts: dict[str, Any]) -> str:
+    names = ("source", "state", "transactions", "rows", "parquet_files", "parquet_bytes")
+    return "\t".join(safe_text(str(facts[name])) for name in names)

@@ -43,27 +43,32 @@ class Difference:
     """A transaction whose content differs between the two sides."""
 
     gtid: str
-    pairs: tuple[ChangePair, ...]
+    changes: tuple[ChangePair, ...]
 
 
 class Lacking(NamedTuple):
     """GTIDs that one side has, and the other has neither in its logs nor before them.
 
     Attributes:
-        gtids: all of them.
-        errant: those of sources from which the other side has no transaction, or not newer than the newest it
-            has from the source: replication will not deliver them. A tag unknown to the other side, of a
-            server it knows, may still be delivered.
-        purged: those before the first transaction of their source in the other side's logs: it may have them
-            from a dump or a backup, which logs do not show. Not among the errant.
-        unlogged: MariaDB transactions whose statements apparently changed no rows on the other side: a
+        gtid_set: all of them.
+        errant_gtids: those of sources from which the other side has no transaction, or not newer than the
+            newest it has from the source: replication will not deliver them. A tag unknown to the other side,
+            of a server it knows, may still be delivered.
+        perhaps_purged_gtids: those before the first transaction of their source in the other side's logs: it
+            may have them from a dump or a backup, which logs do not show. Not among the errant.
+        statement_gtids: MariaDB transactions whose statements apparently changed no rows on the other side: a
             replica logs nothing for them in row format. Not among the errant.
     """
 
-    gtids: GtidSet
-    errant: GtidSet
-    purged: GtidSet
-    unlogged: GtidSet
+    gtid_set: GtidSet
+    errant_gtids: GtidSet
+    perhaps_purged_gtids: GtidSet
+    statement_gtids: GtidSet
+
+    @property
+    def transactions(self) -> int:
+        """How many they are."""
+        return self.gtid_set.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +81,12 @@ class LogDiff:
         compared: whether transaction contents were compared.
         different: GTIDs whose contents differ.
         differences: details of the first of these.
-        other_columns: GTIDs whose rows are equal in the columns that both sides logged.
-        statements: GTIDs for which one side logged statements and the other row changes, which cannot be
-            compared.
+        logged_otherwise: GTIDs whose rows are equal in the columns that both sides logged.
+        logged_as_statements: GTIDs for which one side logged statements and the other row changes, which
+            cannot be compared.
         not_compared: tables, as (db, table), with a column whose type is unknown on one side, so that their
             rows cannot be compared.
-        missing: explicitly requested GTIDs that neither side has in its logs.
+        absent_gtids: explicitly requested GTIDs that neither side has in its logs.
         in_no_log: GTIDs that one side's logs list as logged before them, and that the other side has neither
             in nor before its logs, such as those purged before they were pulled.
     """
@@ -90,26 +95,28 @@ class LogDiff:
     right: Side
     only_left: Lacking
     only_right: Lacking
-    common: int
+    common_transactions: int
     compared: bool
     different: GtidSet
     differences: tuple[Difference, ...]
-    other_columns: GtidSet
-    statements: GtidSet
+    logged_otherwise: GtidSet
+    logged_as_statements: GtidSet
     not_compared: tuple[tuple[str, str], ...]
-    missing: GtidSet
+    absent_gtids: GtidSet
     in_no_log: GtidSet
 
     @property
     def equal(self) -> bool:
         """Whether no transaction is missing on one side or differs."""
-        lacking = [side.gtids - side.unlogged for side in (self.only_left, self.only_right)]
+        lacking = [side.gtid_set - side.statement_gtids for side in (self.only_left, self.only_right)]
         return not any([self.different, *lacking])
 
     @property
     def is_fully_compared(self) -> bool:
         """Whether everything that both sides have was compared."""
-        left_out = self.statements | self.only_left.unlogged | self.only_right.unlogged
+        left_out = (
+            self.logged_as_statements | self.only_left.statement_gtids | self.only_right.statement_gtids
+        )
         return not self.not_compared and left_out.is_empty
 
 
@@ -155,7 +162,7 @@ def diff_logs(
     ]
     facts = _facts(sides, unreadable) if contents else [side.gtids() for side in sides]
     for side, chain in zip(facts, (left, right), strict=True):
-        if side.transactions and side.gtids.is_empty:
+        if side.transactions and side.gtid_set.is_empty:
             raise RefusedError(
                 "the logs have no transactions with GTIDs, which are needed to compare them",
                 path=chain[0].file.path,
@@ -168,14 +175,14 @@ def diff_logs(
         right=right_side,
         only_left=_lacking(left_side, right_side),
         only_right=_lacking(right_side, left_side),
-        common=(left_side.gtids & right_side.gtids).count,
+        common_transactions=(left_side.gtid_set & right_side.gtid_set).count,
         compared=contents,
         different=different,
         differences=tuple(_details(sides[0], sides[1], _first(different, most))),
-        other_columns=verdicts[Verdict.OTHER_COLUMNS],
-        statements=verdicts[Verdict.NOT_COMPARED],
+        logged_otherwise=verdicts[Verdict.OTHER_COLUMNS],
+        logged_as_statements=verdicts[Verdict.NOT_COMPARED],
         not_compared=tuple(sorted(unreadable)),
-        missing=left_side.missing & right_side.missing,
+        absent_gtids=left_side.absent_gtids & right_side.absent_gtids,
         in_no_log=_only_before(left_side, right_side) | _only_before(right_side, left_side)
         if selection.is_everything
         else GtidSet(),
@@ -187,18 +194,18 @@ def _only_before(side: Side, other: Side) -> GtidSet:
 
     MariaDB lists the last number of each source: lower ones may be another server's of the domain.
     """
-    known = side.gtids | other.gtids | other.before
+    known = side.gtid_set | other.gtid_set | other.previous_gtids
     used: dict[int, list[tuple[int, int]]] = {}
     for source, first, last in known:
         if isinstance(source, DomainSource):
             used.setdefault(source.domain, []).append((first, last))
     by_others = GtidSet(
         (source, *interval)
-        for source in side.before.sources
+        for source in side.previous_gtids.sources
         if isinstance(source, DomainSource)
         for interval in used.get(source.domain, ())
     )
-    lacking = side.before - known - by_others
+    lacking = side.previous_gtids - known - by_others
     return GtidSet((source, max(first, 1), last) for source, first, last in lacking if last)
 
 
@@ -217,10 +224,10 @@ def _lacking(side: Side, other: Side) -> Lacking:
     A MariaDB server tracks its place in a domain by sequence number only, whichever server wrote it. MySQL
     numbers each tag separately: an unknown tag may come from a known server.
     """
-    known = other.gtids | other.before
+    known = other.gtid_set | other.previous_gtids
     # A MariaDB replica does not log an empty transaction; MySQL's does, because its GTID counts.
     empty = GtidSet(interval for interval in side.empty if isinstance(interval[0], DomainSource))
-    gtids = side.gtids - known - empty
+    gtids = side.gtid_set - known - empty
     oldest: dict[object, int] = {}
     youngest: dict[object, int] = {}
     for source, first, last in known:

@@ -45,22 +45,23 @@ class Side:
     """The contents of one server's logs.
 
     Attributes:
-        gtids: the selected transactions in the logs.
-        before: GTIDs of the transactions before the first log, from its header and from the user.
-        anonymous: how many of the selected transactions have no GTID.
-        missing: explicitly requested GTIDs that the logs do not have.
+        logs: how many there are.
+        gtid_set: the selected transactions in the logs.
+        previous_gtids: GTIDs of the transactions before the first log, from its header and from the user.
+        anonymous_transactions: how many of the selected transactions have no GTID.
+        absent_gtids: explicitly requested GTIDs that the logs do not have.
         without_rows: transactions with neither row changes nor schema statements; they may have row changes
             logged as statements.
         empty: those of them that have no statements either.
         damage: one sentence for each range that was skipped because it could not be read.
     """
 
-    files: int
-    gtids: GtidSet
-    before: GtidSet
+    logs: int
+    gtid_set: GtidSet
+    previous_gtids: GtidSet
     transactions: int
-    anonymous: int
-    missing: GtidSet
+    anonymous_transactions: int
+    absent_gtids: GtidSet
     without_rows: GtidSet
     empty: GtidSet
     damage: tuple[str, ...] = ()
@@ -245,12 +246,12 @@ class SideReading:
         if self._chain:
             before |= reached_before(self._chain[0].facts) or GtidSet()
         return Side(
-            files=len(self._chain),
-            gtids=collected.gtids,
-            before=before,
+            logs=len(self._chain),
+            gtid_set=collected.gtids,
+            previous_gtids=before,
             transactions=search.taken,
-            anonymous=search.taken - collected.count,
-            missing=search.selector.missing(),
+            anonymous_transactions=search.taken - collected.count,
+            absent_gtids=search.selector.missing(),
             without_rows=collected.without_rows,
             empty=collected.empty,
             damage=tuple(search.damage),

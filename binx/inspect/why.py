@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import format_time
+from binx.log.selection.moments import format_time, in_zone
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch
@@ -43,7 +44,7 @@ from binx.where.rows import TrackedCondition
 
 _LINE_END = b"}\n"
 _OFFSET = 0xFFFFFFFF
-_OF_TRANSACTION = ("file", "start", "server_id", "thread_id")
+_OF_CHANGE = ("file", "start", "server_id", "thread_id", "sql", "moved", "uncertain", "restored_by")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +54,32 @@ class RowChange:
     Attributes:
         row: the change in the form of ``extract --format json --rows``: ``transaction``, ``commit_version``,
             ``commit_timestamp``, ``db``, ``table``, ``type``, ``row``, ``before``, ``after``. For a statement
-            the same up to ``type`` (see :class:`~binx.rows.ddl.table_statements.TableEffect`), and ``sql``.
-        commit_timestamp: its transaction's commit time, µs since 1970.
+            the same up to ``type`` (see :class:`~binx.rows.ddl.table_statements.TableEffect`).
+        commit_timestamp: its transaction's commit time.
         file: the log's name.
         start: offset of the transaction.
         server_id: ID of the server that first executed the change.
         thread_id: the connection; None if the log does not record it.
-        statement: the text that the change was logged with; None if the server does not log it.
+        sql: the text of the statement, or of the one that the change was logged with; None if the server does
+            not log it.
         moved: whether the change gave the row another key.
         uncertain: whether it is a statement that may have changed the row, without images in the log.
         restored_by: for a statement that dropped or emptied the table, the command that writes its earlier
             contents.
+        is_statement: whether it is a statement on the table.
     """
 
     row: dict[str, Any]
-    commit_timestamp: int
+    commit_timestamp: datetime
     file: str
     start: int
     server_id: int
     thread_id: int | None
-    statement: str | None = None
+    sql: str | None = None
     moved: bool = False
     uncertain: bool = False
     restored_by: str | None = None
+    is_statement: bool = False
 
 
 class _Written(NamedTuple):
@@ -168,7 +172,7 @@ class RowLife:
         is_begun = False
         for change, text in self._read_changes():
             pending.append((change, text))
-            is_begun = is_begun or change.uncertain or "sql" not in change.row
+            is_begun = is_begun or change.uncertain or not change.is_statement
             if is_begun:
                 yield from pending
                 pending.clear()
@@ -216,12 +220,13 @@ class RowLife:
             "db": effect.db,
             "table": effect.table,
             "type": effect.type,
-            "sql": statement.sql,
         }
         restored = restored_by(statement.followed, statement.db, file.name, table.value("start", index))
         change = replace(
             _change_in(file, table, index),
             row=row,
+            sql=statement.sql,
+            is_statement=True,
             uncertain=effect.may_change_rows,
             restored_by=next((text for *name, text in restored if self._tables.takes(*name)), None),
         )
@@ -243,7 +248,7 @@ class RowLife:
             change = _change_in(file, table, starts[place.version & _OFFSET])
             logged = text is not None and (text.commit_version, text.ordinal) == (place.version, ordinal)
             statement = text.sql if text is not None and logged else None
-            yield replace(change, moved=moved, statement=statement), piece.text(number, number + 1)
+            yield replace(change, moved=moved, sql=statement), piece.text(number, number + 1)
 
     def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> dict[ChangePlace, _Written]:
         images = BatchImages(batch)
@@ -281,7 +286,7 @@ def _change_in(file: BinlogFile, table: TransactionTable, index: int) -> RowChan
     thread = table.value("thread_id", index)
     return RowChange(
         row={},
-        commit_timestamp=table.value("commit_timestamp", index),
+        commit_timestamp=in_zone(table.value("commit_timestamp", index), UTC),
         file=file.name,
         start=table.value("start", index),
         server_id=table.value("server_id", index),
@@ -291,9 +296,7 @@ def _change_in(file: BinlogFile, table: TransactionTable, index: int) -> RowChan
 
 def _line(change: RowChange, text: Iterator[bytes]) -> Iterator[bytes]:
     """Return a change as a line of JSON."""
-    members = {name: getattr(change, name) for name in _OF_TRANSACTION}
-    members["statement_text"] = change.statement
-    members |= {name: getattr(change, name) for name in ("moved", "uncertain", "restored_by")}
+    members = {name: getattr(change, name) for name in _OF_CHANGE}
     previous = b""
     for chunk in text:
         yield previous

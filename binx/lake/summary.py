@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from binx.errors import AbsentError, ExitCode
 from binx.lake.place import Place
@@ -19,8 +18,8 @@ class TableSummary:
 
     ``listed`` is the number of rows in the new manifests' files, ``loaded`` those new in history.
     ``inserts``, ``updates`` and ``deletes`` are row changes among these (an update has two rows). ``current``
-    is the number of rows of the state, None if there is none or it was not changed. ``complete`` is the
-    state's completeness, with ``reasons``; ``accepted`` whether a user accepted them; ``error`` why the table
+    is the number of rows of the state, None if there is none or it was not changed. ``completeness`` is the
+    state's, with ``reasons``; ``accepted`` whether a user accepted them; ``error`` why the table
     was stopped.
     """
 
@@ -32,10 +31,10 @@ class TableSummary:
     updates: int = 0
     deletes: int = 0
     current: int | None = None
-    complete: str = "yes"
+    completeness: str = "yes"
     reasons: list[str] = field(default_factory=list)
     accepted: bool = True
-    error: str = ""
+    error: str | None = None
 
     @property
     def name(self) -> TableName:
@@ -44,8 +43,8 @@ class TableSummary:
 
     def tell(self, record: LifeRecord) -> None:
         """Add the recorded facts about the table's life."""
-        self.complete, self.reasons = record.complete, record.told
-        self.accepted, self.error = record.is_accepted, self.error or record.error
+        self.completeness, self.reasons = record.complete, record.told
+        self.accepted, self.error = record.is_accepted, self.error or record.error or None
 
 
 @dataclass(slots=True)
@@ -79,10 +78,6 @@ class Summary:
             losses_seen=all(loss.seen for loss in state.losses),
             at=state.at,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return an object with the fields' names."""
-        return asdict(self)
 
     @property
     def exit_code(self) -> ExitCode:

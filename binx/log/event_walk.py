@@ -38,7 +38,7 @@ class ListedEvent(NamedTuple):
         position: its offset; for an event within a payload, the payload's.
         inner: for an event within a payload, its offset there after decompression.
         checksum: the result of its check, an :class:`EventChecksum`.
-        transaction: where its transaction begins; None between transactions, or if that is in another log.
+        start: where its transaction begins; None between transactions, or if that is in another log.
         expected: whether it can be parsed and is valid in its place.
     """
 
@@ -51,7 +51,7 @@ class ListedEvent(NamedTuple):
     timestamp: int
     flags: int
     checksum: int
-    transaction: int | None = None
+    start: int | None = None
     gtid: str | None = None
     expected: bool = True
 
@@ -210,7 +210,7 @@ class EventWalk:
                     header.timestamp,
                     int(header.flags),
                     EventChecksum.CHECKSUM_NONE,
-                    payload.transaction,
+                    payload.start,
                     payload.gtid,
                 )
                 at += header.size

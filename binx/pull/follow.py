@@ -49,7 +49,7 @@ _TRIES = 8
 _STATUS_SECONDS = 1.0
 _LAG_SECONDS = 10.0
 _FATAL_DUMP = 1236
-_REACHED = ("log", "position", "gtid", "committed", "acknowledged")
+_REACHED = ("file", "position", "gtid", "commit_timestamp", "acknowledged")
 """What a status says of how far a pull got."""
 _MICROSECONDS = 1_000_000
 
@@ -256,12 +256,14 @@ class Pull:
         if self._archiving is not None:
             self._archiving.start(folder)
         if not self.has_connected:
-            start = f"the beginning of {chain.first}" if tail is None else f"{tail.log}, position {tail.end}"
+            start = (
+                f"the beginning of {chain.first_file}" if tail is None else f"{tail.log}, position {tail.end}"
+            )
             tls = ", TLS" if control.is_encrypted else ""
             server = f"{control.facts.flavour.value} {control.facts.version}"
             self.tell(f"{control.name}: {server}{tls}, from {start}")
         self.has_connected = True
-        log, position = chain.first, MAGIC_SIZE
+        log, position = chain.first_file, MAGIC_SIZE
         if tail is not None:
             log, position = tail.log, tail.start
             progress.log, progress.position, progress.last = tail.log, tail.end, tail.last
@@ -274,7 +276,7 @@ class Pull:
                     sender,
                     folder,
                     tail,
-                    chain.first,
+                    chain.first_file,
                     self._until,
                     progress,
                     silence=max(request.heartbeat * SILENT_PERIODS, _SHORTEST_SILENCE),
@@ -365,7 +367,7 @@ class Pull:
 
     def _note_missing(self, gtids: GtidSet) -> None:
         """Note the GTIDs before a new chain that are in no chain."""
-        self._state.chains[-1] = replace(self._state.chains[-1], missing=str(gtids))
+        self._state.chains[-1] = replace(self._state.chains[-1], missing_gtids=str(gtids))
         self.tell(
             f"{counted(gtids.count, 'GTID')} in no chain, as the server no longer has their logs: {gtids}"
         )
@@ -392,10 +394,10 @@ class Pull:
         progress, last, acknowledged = self.progress, self.progress.last, self.progress.acknowledged
         status: dict[str, Any] = {
             "server": self.request.login.server,
-            "log": progress.log,
+            "file": progress.log,
             "position": progress.position,
             "gtid": None if last is None else last.gtid,
-            "committed": None if last is None else last.committed,
+            "commit_timestamp": None if last is None else last.committed,
             "lag_seconds": self.lag_seconds,
             "lag_bytes": self.lag_bytes,
             "received_bytes": progress.bytes,
@@ -405,7 +407,7 @@ class Pull:
             "semi_sync": self.request.semi_sync,
             "acknowledged": None
             if acknowledged is None
-            else {"log": acknowledged.log, "position": acknowledged.position},
+            else {"file": acknowledged.log, "position": acknowledged.position},
             "archive_failures": 0 if self._archiving is None else self._archiving.failures,
             "updated": now_text(),
             "error": error,

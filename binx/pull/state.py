@@ -20,7 +20,25 @@ from binx.storage.output import open_output
 
 STATE = "pull.json"
 LOCK = ".pull.lock"
-CONTRACT = Contract(1, again="pull into another folder")
+
+
+def _renamed(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a document of contract 1 to the names of reports."""
+    status = dict(document["status"])
+    acknowledged = status.get("acknowledged")
+    for old, new in (("log", "file"), ("committed", "commit_timestamp")):
+        if old in status:
+            status[new] = status.pop(old)
+    if acknowledged:
+        status["acknowledged"] = {"file": acknowledged["log"], "position": acknowledged["position"]}
+    chains = []
+    for chain in document["chains"]:
+        first, missing = chain.pop("first"), chain.pop("missing", "")
+        chains.append(chain | {"first_file": first, "missing_gtids": missing})
+    return document | {"status": status, "chains": chains}
+
+
+CONTRACT = Contract(2, again="pull into another folder", steps={1: _renamed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +47,19 @@ class Chain:
 
     Attributes:
         folder: the subfolder of the pull's folder; empty for the folder itself.
-        first: the name of its first log.
+        first_file: the name of its first log.
         begun: its start time in RFC 3339.
-        missing: GTIDs that its first log lists as logged before it and that the chain before it lacks.
+        missing_gtids: GTIDs that its first log lists as logged before it and that the chain before it lacks.
     """
 
     folder: str
-    first: str
+    first_file: str
     flavour: str
     server_uuid: str
     server_id: int
     server_version: str
     begun: str
-    missing: str = ""
+    missing_gtids: str = ""
 
     @classmethod
     def of(cls, facts: ServerFacts, number: int, first: str) -> Chain:
@@ -120,7 +138,7 @@ def read_status(folder: Path) -> dict[str, Any]:
     return {
         "running": held_since(folder / LOCK) is not None,
         **state.status,
-        "chains": [asdict(chain) for chain in state.chains],
+        "chains": state.chains,
     }
 
 

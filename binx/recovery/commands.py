@@ -108,28 +108,28 @@ def replay_ways(plan: RecoveryPlan) -> list[Way]:
     old = plan.flavour is Flavour.MYSQL and plan.version < _REPLICA_SINCE
     programs = _OLD_MYSQL if old else _PROGRAMS[plan.flavour]
     ways = [_with_binx(plan, programs)]
-    copies = [_copy(log) for log in plan.logs]
+    copies = [_copy(log) for log in plan.files]
     readable = [copy for copy in copies if copy is not None]
     # MariaDB's programs cannot skip transactions in the middle.
-    if len(readable) == len(copies) and not (plan.held and plan.flavour is Flavour.MARIADB):
+    if len(readable) == len(copies) and not (plan.held_gtids and plan.flavour is Flavour.MARIADB):
         paths = [path for path, _ in readable]
         copying = [line for _, line in readable if line]
         if copying:
             copying.insert(0, f"mkdir -p {FOLDER}")
         ways.insert(0, _with_reader(plan, programs, copying, paths))
         ways.append(_as_relay_logs(plan, programs, copying, paths))
-    if all(log.path != STANDARD_INPUT for log in plan.logs):
+    if all(log.path != STANDARD_INPUT for log in plan.files):
         ways.insert(0, _by_replication(plan, programs))
     return ways
 
 
 def _by_replication(plan: RecoveryPlan, programs: Programs) -> Way:
     """Let the restored server replicate from binx, which offers the logs up to the end."""
-    first, last = plan.logs[0], plan.logs[-1]
+    first, last = plan.files[0], plan.files[-1]
     side = programs.side
     host, port = SERVED_AT
     source = f"{side}_HOST='{host}', {side}_PORT={port}, {side}_SSL=0, {side}_USER='any'"
-    if plan.backup.gtids and plan.gtids:
+    if plan.backup.gtids and plan.gtid_set:
         source = f"{source}, {programs.by_gtid}"
     else:
         begin = f"{side}_LOG_FILE='{first.file}', {side}_LOG_POS={first.start}"
@@ -139,13 +139,13 @@ def _by_replication(plan: RecoveryPlan, programs: Programs) -> Way:
     done = _DONE_WHEN.format(programs.replica)
     if plan.flavour is Flavour.MARIADB:
         # It stops at a position only when another transaction follows.
-        reached = domain_positions([*plan.backup.gtids, *plan.gtids])
+        reached = domain_positions([*plan.backup.gtids, *plan.gtid_set])
         until = f" UNTIL master_gtid_pos='{reached}'" if plan.backup.gtids else ""
         if plan.backup.gtids:
             known = f"SET GLOBAL gtid_slave_pos='{domain_positions(plan.backup.gtids)}'; "
         else:
             done = f"# it is done when @@gtid_slave_pos is {reached}; look for errors in SHOW SLAVE STATUS"
-    paths = [operand(log.path) for log in plan.logs]
+    paths = [operand(log.path) for log in plan.files]
     statements = f"{known}{programs.change} {source}; START {programs.replica}{until}"
     lines = (
         join(["binx", "serve", *_keys(), "--until", f"{last.file}:{last.end}", *paths]) + " &",
@@ -157,25 +157,25 @@ def _by_replication(plan: RecoveryPlan, programs: Programs) -> Way:
 
 
 def _with_reader(plan: RecoveryPlan, programs: Programs, copying: list[str], paths: list[str]) -> Way:
-    first, last = plan.logs[0], plan.logs[-1]
+    first, last = plan.files[0], plan.files[-1]
     options = [f"--start-position={first.start}", f"--stop-position={last.end}"]
-    if plan.held:
-        options.append(f"--exclude-gtids={plan.held}")
+    if plan.held_gtids:
+        options.append(f"--exclude-gtids={plan.held_gtids}")
     line = f"{join([programs.reader, *options, *map(operand, paths)])} | {programs.client}"
     return Way("mysqlbinlog", f"with {programs.reader}", (*copying, line))
 
 
 def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
-    first, last = plan.logs[0], plan.logs[-1]
+    first, last = plan.files[0], plan.files[-1]
     options = [
         "--start-position",
         f"{first.file}:{first.start}",
         "--stop-position",
         f"{last.file}:{last.end}",
     ]
-    if plan.held:
-        options += ["--exclude-gtid", str(plan.held)]
-    paths = [operand(log.path) for log in plan.logs]
+    if plan.held_gtids:
+        options += ["--exclude-gtid", str(plan.held_gtids)]
+    paths = [operand(log.path) for log in plan.files]
     lines = (
         join(["binx", "extract", *_keys(), *options, "-o", "replay.binlog", *paths]),
         f"{programs.reader} replay.binlog | {programs.client}",
@@ -201,8 +201,8 @@ def _as_relay_logs(plan: RecoveryPlan, programs: Programs, copying: list[str], p
 
 
 def _start_statements(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:
-    begin = f"RELAY_LOG_FILE='{names[0]}', RELAY_LOG_POS={plan.logs[0].start}"
-    until = f"RELAY_LOG_FILE='{names[-1]}', RELAY_LOG_POS={plan.logs[-1].end}"
+    begin = f"RELAY_LOG_FILE='{names[0]}', RELAY_LOG_POS={plan.files[0].start}"
+    until = f"RELAY_LOG_FILE='{names[-1]}', RELAY_LOG_POS={plan.files[-1].end}"
     source = f"{programs.side}_HOST='nowhere', {programs.by_position}"
     return f"{programs.change} {source}, {begin}; START {programs.replica} SQL_THREAD UNTIL {until}"
 

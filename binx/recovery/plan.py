@@ -108,15 +108,15 @@ class RecoveryPlan:
         target: the requested target.
         flavour: the server that wrote the logs.
         version: its version.
-        begin: the first transaction to replay, or None.
-        end: the last transaction to replay, or None.
+        first: the first transaction to replay, or None.
+        last: the last transaction to replay, or None.
         next: the first transaction in the logs after the replay ends, or None.
-        logs: the parts of logs to replay, in order.
-        gtids: those of the transactions to replay.
-        held: GTIDs between begin and end that are already in the backup and must be skipped.
+        files: the parts of logs to replay, in order.
+        gtid_set: those of the transactions to replay.
+        held_gtids: GTIDs between these that are already in the backup and must be skipped.
         missing_gtids: GTIDs that are needed and in none of the logs.
-        missing_logs: names of missing logs, as far as the other logs reveal them.
-        problems: reasons why the logs do not cover the range, a sentence each.
+        missing_files: names of missing logs, as far as the other logs reveal them.
+        reasons: why the logs do not cover the range, a sentence each.
         is_refused: whether the logs must not be replayed, because a problem is not only at their end.
         notes: further information for the user.
     """
@@ -125,37 +125,37 @@ class RecoveryPlan:
     target: Target
     flavour: Flavour
     version: tuple[int, int, int]
-    begin: Edge | None = None
-    end: Edge | None = None
+    first: Edge | None = None
+    last: Edge | None = None
     next: Edge | None = None
-    logs: list[LogPart] = field(default_factory=list)
-    gtids: GtidSet = field(default_factory=GtidSet)
-    held: GtidSet = field(default_factory=GtidSet)
+    files: list[LogPart] = field(default_factory=list)
+    gtid_set: GtidSet = field(default_factory=GtidSet)
+    held_gtids: GtidSet = field(default_factory=GtidSet)
     missing_gtids: GtidSet = field(default_factory=GtidSet)
-    missing_logs: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    missing_files: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
     is_refused: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
     def replayable(self) -> bool:
         """Whether there is something to replay and it may be replayed."""
-        return self.begin is not None and not self.is_refused
+        return self.first is not None and not self.is_refused
 
     @property
     def covered(self) -> bool:
         """Whether the logs cover everything from the backup to the target."""
-        return not self.problems
+        return not self.reasons
 
     @property
     def transactions(self) -> int:
         """Number of transactions to replay."""
-        return sum(log.transactions for log in self.logs)
+        return sum(log.transactions for log in self.files)
 
     @property
     def bytes(self) -> int:
         """Bytes from the first to the last transaction of each log."""
-        return sum(log.end - log.start for log in self.logs)
+        return sum(log.end - log.start for log in self.files)
 
 
 _LAST = 2**63 - 1
@@ -196,7 +196,7 @@ def plan_recovery(
         if ends.facts.begun >= last.facts.written and ends.facts.server[0] == last.facts.server[0]
     ]
     if later and planner.plan.target.kind is TargetKind.END:
-        planner.plan.problems.append(
+        planner.plan.reasons.append(
             f"{later[0]} was begun after {last.file.path} by a server of the same id, which may have gone on"
             " there under another base name; give the logs of one name, or a target"
         )
@@ -294,8 +294,8 @@ class _Planner:
         if any(ends.file.name == file for ends in self._logs):
             raise UsageError(f"expected one log named {file}, in which the backup stands, found several")
         self._add_logs_missing_before(self._logs[0])
-        if file not in self.plan.missing_logs:
-            self.plan.missing_logs.insert(0, file)
+        if file not in self.plan.missing_files:
+            self.plan.missing_files.insert(0, file)
         self._refuse(f"{file}, in which the backup stands, is not among the logs")
         return None
 
@@ -379,24 +379,24 @@ class _Planner:
 
     def _add_transactions(self, log_index: int, table: TransactionTable, held: bytearray, stop: int) -> None:
         """Add the transactions before an index that are not in the backup."""
-        ends, logs = self._logs[log_index], self.plan.logs
+        ends, logs = self._logs[log_index], self.plan.files
         taken = [index for index in range(stop) if not held[index]]
         first = 0
-        if self.plan.begin is None:
+        if self.plan.first is None:
             if not taken:
                 return
             first = taken[0]
-            self.plan.begin = self._edge(ends, table, first, "start")
+            self.plan.first = self._edge(ends, table, first, "start")
         last = taken[-1] if taken else -1
         kinds = memoryview(table.column("gtid_kind")).cast("q")
         self._kinds |= {kinds[index] for index in taken}
         if taken:
             replayed = bytearray(index < stop and not held[index] for index in range(len(table)))
-            self.plan.gtids |= GtidSet(marked_gtids(table, replayed))
+            self.plan.gtid_set |= GtidSet(marked_gtids(table, replayed))
             held_between = bytearray(first <= index < last and held[index] for index in range(len(table)))
-            self.plan.held |= self._waiting | GtidSet(marked_gtids(table, held_between))
+            self.plan.held_gtids |= self._waiting | GtidSet(marked_gtids(table, held_between))
             self._waiting = GtidSet()
-            self.plan.end = self._edge(ends, table, last, "end")
+            self.plan.last = self._edge(ends, table, last, "end")
             start, end = table.value("start", taken[0]), table.value("end", last)
             if logs and self._last_index == log_index:
                 logs[-1] = logs[-1]._replace(end=end, transactions=logs[-1].transactions + len(taken))
@@ -457,8 +457,8 @@ class _Planner:
         else:
             shortfall = f"do not have {self._unreached}"
         if is_closed:
-            self.plan.missing_logs.append(next_name)
-        self.plan.problems.append(
+            self.plan.missing_files.append(next_name)
+        self.plan.reasons.append(
             f"the logs {shortfall}; {next_name} comes next"
             if is_closed
             else f"the logs {shortfall}; {last.file.path} is"
@@ -469,7 +469,7 @@ class _Planner:
         if before.facts.base == after.facts.base:
             self._add_missing_logs(before.facts.base, before.file.file_number + 1, after.file.file_number)
         elif before.facts.next_log is not None:
-            self.plan.missing_logs.append(before.facts.next_log)
+            self.plan.missing_files.append(before.facts.next_log)
 
     def _add_logs_missing_before(self, first: ChainLog) -> None:
         """Add the missing logs from the backup's log to the first log given."""
@@ -481,13 +481,13 @@ class _Planner:
             self._add_missing_logs(first.facts.base, first.file.file_number - 1, first.file.file_number)
 
     def _add_missing_logs(self, base: str, first: int, stop: int) -> None:
-        self.plan.missing_logs += [
+        self.plan.missing_files += [
             numbered_name(base, number) for number in range(first, min(stop, first + _MOST_NAMES))
         ]
 
     def _refuse(self, problem: str) -> None:
         """Add a problem that forbids any replay."""
-        self.plan.problems.append(problem)
+        self.plan.reasons.append(problem)
         self.plan.is_refused = True
 
     def _note(self, note: str) -> None:

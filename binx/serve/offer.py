@@ -167,12 +167,12 @@ def _end(chain: Sequence[ChainLog], until: Target | Position | None) -> StreamPo
         return StreamPosition(index, until.offset)
     first = chain[0].file
     plan = plan_recovery(chain, BackupPosition(first.name, first.first_position), until)
-    if plan.problems:
-        raise AbsentError("; ".join(plan.problems))
-    if plan.end is None:
+    if plan.reasons:
+        raise AbsentError("; ".join(plan.reasons))
+    if plan.last is None:
         return StreamPosition(0, first.first_position)
     return StreamPosition(
-        index_of_file(Position(plan.end.file, 0), [log.facts.name for log in chain]), plan.end.position
+        index_of_file(Position(plan.last.file, 0), [log.facts.name for log in chain]), plan.last.position
     )
 
 

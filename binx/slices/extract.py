@@ -30,7 +30,7 @@ class ExtractReport(NamedTuple):
 
     transactions: int
     bytes: int
-    missing: GtidSet
+    absent_gtids: GtidSet
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     damage: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Extraction:
         return ExtractReport(
             transactions=search.taken if self.written is None else self.written,
             bytes=stream.bytes_written,
-            missing=search.selector.missing(),
+            absent_gtids=search.selector.missing(),
             notes=(*search.selector.notes, *([] if options.format is SliceFormat.JSON else stream.notes)),
             warnings=(*search.warnings, *self.warnings, *self.databases.warnings),
             damage=(*search.damage, *self.unknown),

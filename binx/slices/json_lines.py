@@ -1,7 +1,7 @@
 """``extract --format json``: one JSON object per line, for a transaction or for a row change.
 
 A transaction's line has the fields of the data set's ``transactions`` by name, times in RFC 3339, then
-``changes`` and ``statements``, which is a list here instead of a count. A change is ``{"db", "table", "type",
+``changes`` and ``sql_statements``. A change is ``{"db", "table", "type",
 "row", "before", "after"}``: an insert has no ``before``, a delete no ``after``. A column that is not in the
 log is left out, which distinguishes it from NULL. If only parts of a JSON column were logged, ``json_diff``
 has the operations. ``row`` numbers the changes within the transaction.
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 from tempfile import SpooledTemporaryFile
-from typing import Any
 
 import pyarrow as pa
 
@@ -23,7 +22,7 @@ from binx.kernels.render.row_changes import Spelling
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_schema
-from binx.log.selection.moments import format_time
+from binx.report.document import document
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, ChangeGroup
@@ -40,11 +39,6 @@ from binx.storage.output import Sink
 
 _MICROSECOND_DIGITS = 6
 _SEPARATOR = b", "
-_STATEMENT_FACTS = (
-    *("kind", "db", "sql", "sql_is_text", "options", "insert_id", "last_insert_id", "rand_seeds"),
-    *("user_vars", "thread_id", "exec_time", "error_code"),
-)
-_FACTS = tuple(name for name in index_schema().names if name != "statements")
 
 
 def write_json(
@@ -127,7 +121,7 @@ def _transaction_lines(
                 statements.write(b"%b%b" % (_SEPARATOR if statements.tell() else b"", _statement(item)))
             elif choice is None or not head:
                 yield head
-                yield b'], "statements": ['
+                yield b'], "sql_statements": ['
                 statements.seek(0)
                 while chunk := statements.read(BUFFER_BYTES):
                     yield chunk
@@ -137,10 +131,10 @@ def _transaction_lines(
 def _heads() -> Heads:
     fields = [
         (f'{", " if index else "{"}"{name}": '.encode(), TextColumn[f"COLUMN_{name.upper()}"], b"")
-        for index, name in enumerate(_FACTS)
+        for index, name in enumerate(index_schema().names)
     ]
     texts = TransactionTexts(fields, b', "changes": [', True, b"null", None)
-    return Heads(texts, b'], "statements": []}\n', plain_json, lambda *name: f"{{{_named(*name)}")
+    return Heads(texts, b'], "sql_statements": []}\n', plain_json, lambda *name: f"{{{_named(*name)}")
 
 
 def _named(db: str, table: str) -> str:
@@ -149,13 +143,9 @@ def _named(db: str, table: str) -> str:
 
 def _statement(statement: Statement) -> bytes:
     """Return the fields of the data set's ``statements`` except those that the transaction has."""
-    document: dict[str, Any] = {
-        "ordinal": statement.ordinal,
-        "position": statement.position,
-        "event_timestamp": format_time(statement.timestamp * 1_000_000 + (statement.microseconds or 0)),
-        **{name: getattr(statement, name) for name in _STATEMENT_FACTS},
-    }
-    return encoded(plain_json(document))
+    moment = statement.timestamp * 1_000_000 + (statement.microseconds or 0)
+    facts = {**statement._asdict(), "event_timestamp": moment}
+    return encoded(plain_json(document("statement", facts)))
 
 
 class JsonRows:

@@ -43,6 +43,7 @@ NONE = -1
 """Key for a missing value, such as a connection."""
 
 _INT64 = pa.int64()
+_STATEMENT = Dimension.STATEMENT.columns[0]
 _PARTS_MAXIMUM = 256
 _PART_ROWS_MAXIMUM = 262_144
 _CONVERTED_AT_ONCE = 8192
@@ -116,7 +117,7 @@ class GroupSums:
             measures = [ones, *(arrow_array(values, _INT64) for values in sums)]
             keys = {
                 name: arrow_array(numbers, _INT64)
-                if name == Dimension.STATEMENT.value
+                if name == _STATEMENT
                 else self._key(name, rows).take(parents)
                 for name in self._keys
             }
@@ -169,7 +170,7 @@ class GroupSums:
             order = [("bytes", "descending"), *((name, "ascending") for name in self._keys)]
             sums = sums.sort_by(order).slice(0, most)
             if self._statements is not None:
-                self._statements.keep(set(sums[Dimension.STATEMENT.value].to_pylist()))
+                self._statements.keep(set(sums[_STATEMENT].to_pylist()))
         self._parts, self._part_rows = [sums], sums.num_rows
 
     def _key(self, name: str, rows: TransactionRows) -> pa.Array:
@@ -182,7 +183,7 @@ class GroupSums:
             return _mapped(rows.array("bytes", _INT64), lambda size: size_step(size.bit_length()))
         if name == "file":
             return pa.repeat(_integer(self._number(rows.file.name)), len(rows))
-        if name == "source":
+        if name == "gtid_source":
             return _mapped(rows.array("source", _INT64), lambda slot: self._source(rows, slot))
         seconds = pc.divide(rows.array("commit_timestamp", _INT64), _integer(MICROSECONDS))
         if name == Dimension.MINUTE.value:
@@ -216,14 +217,14 @@ class GroupSums:
                 shown[name] = self._time(name, number)
             elif name == "kind":
                 shown[name] = KIND_NAMES[number]
-            elif name == Dimension.STATEMENT.value and self._statements is not None:
+            elif name == _STATEMENT and self._statements is not None:
                 shown[name], shown["digest"] = self._statements.digest(number)
             elif number == NONE:
                 shown[name] = None
             elif name == "table":
                 shown["db"], shown["table"] = map(printable, names[number])
             else:
-                shown[name] = printable(names[number]) if name in ("db", "file", "source") else number
+                shown[name] = printable(names[number]) if name in ("db", "file", "gtid_source") else number
         return shown
 
     def _time(self, name: str, second: int) -> str:

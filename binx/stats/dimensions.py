@@ -62,7 +62,8 @@ class Dimension(Enum):
 
 _COLUMNS = {
     Dimension.TABLE: ("db", "table"),
-    Dimension.STATEMENT: ("statement", "digest"),
+    Dimension.SOURCE: ("gtid_source",),
+    Dimension.STATEMENT: ("digest_text", "digest"),
     Dimension.SERVER: ("server_id",),
     Dimension.THREAD: ("server_id", "thread_id"),
     Dimension.SIZE: ("from_bytes", "below_bytes"),

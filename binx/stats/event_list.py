@@ -19,23 +19,21 @@ from binx.event.header import EventFlag, EventType, event_name
 from binx.kernels.walk.headers import EventChecksum
 from binx.log.event_walk import EventWalk, ListedEvent, last_transaction, next_event
 from binx.log.file import BinlogFile
+from binx.log.identifiers import anonymous_id
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import MICROSECONDS, format_in_zone
+from binx.report.records import names_of
 from binx.source.names import printable
 from binx.source.wording import encoded
 from binx.stats.text import safe_text
 
-EVENT_COLUMNS = (
-    *("file", "position", "inner", "type", "size", "end", "next_position", "server_id", "timestamp"),
-    *("flags", "checksum", "transaction", "gtid", "expected"),
-)
-"""Fields of an event in JSON, in this order."""
+_JSON_COLUMNS = names_of("event")
 
 PLAIN_EVENT_COLUMNS = (
-    *("file", "position", "type", "size", "end", "server_id", "timestamp", "flags", "checksum"),
-    *("transaction", "gtid"),
+    *("file", "position", "event_type", "bytes", "end", "server_id", "event_timestamp", "flags", "checksum"),
+    *("start", "gtid"),
 )
-"""The fields of a plain line."""
+"""The fields of a plain line; ``end`` is that of the event."""
 
 _CHECKSUMS = tuple(checksum.name.removeprefix("CHECKSUM_").lower() for checksum in EventChecksum)
 _LINES = 4096
@@ -127,6 +125,7 @@ class EventListing:
         file = self._files[index]
         name = printable(file.name) if self._json else safe_text(file.name)
         line = self._json_line if self._json else self._plain_line
+        self._anonymous_id = lru_cache(64)(lambda start: anonymous_id(file, start))
         pending: list[str] = []
         next_files = self._files[index + 1 : index + 2]
         goes_on = bool(next_files) and next_files[0].resumption is not None
@@ -184,20 +183,24 @@ class EventListing:
             self.problems.append(f"{file.path}: {fault}: {count:,}, the first at {first}")
 
     def _plain_line(self, name: str, event: ListedEvent) -> str:
-        position, inner, kind, size, _, server, second, flags, checksum, transaction, gtid, _ = event
+        position, inner, kind, size, _, server, second, flags, checksum, start, gtid, _ = event
         location, end = (position, position + size) if inner is None else (f"{position}+{inner}", "-")
         return (
             f"{name}\t{location}\t{_type_name(kind).replace(' ', '_')}\t{size}\t{end}\t{server}"
             f"\t{self._second_text(second)}\t{','.join(flag_names(flags)) or '-'}\t{_CHECKSUMS[checksum]}"
-            f"\t{'-' if transaction is None else transaction}\t{gtid or '-'}\n"
+            f"\t{'-' if start is None else start}\t{gtid or '-'}\n"
         )
 
     def _json_line(self, name: str, event: ListedEvent) -> str:
-        position, inner, kind, size, next_position, server, second, flags, checksum, *rest = event
-        end = position + size if inner is None else None
-        header = (position, inner, _type_name(kind), size, end, next_position, server)
-        values = (name, *header, self._second_text(second), flag_names(flags), _CHECKSUMS[checksum], *rest)
-        return json.dumps(dict(zip(EVENT_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n"
+        position, inner, kind, size, next_position, server, second, flags, checksum, *named = event
+        header = (position, inner, _type_name(kind), size, next_position, server)
+        start, gtid, expected = named
+        transaction = gtid if gtid is not None or start is None else self._anonymous_id(start)
+        values = (
+            *(name, *header, self._second_text(second), flag_names(flags), _CHECKSUMS[checksum]),
+            *(start, transaction, gtid, expected),
+        )
+        return json.dumps(dict(zip(_JSON_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n"
 
 
 _type_name = cache(event_name)

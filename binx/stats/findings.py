@@ -1,4 +1,4 @@
-"""Findings in the figures that deserve a DBA's attention; ``docs/statistics.md`` explains each code."""
+"""Findings in the figures that deserve a DBA's attention; ``docs/statistics.md`` explains each kind."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def findings(evidence: Evidence) -> list[Record]:
     """Return all findings, losses first; the count is in the message's unit."""
     results = (*_about_files(evidence), *_about_tables(evidence), *_about_transactions(evidence))
     return [
-        {"code": code, "message": printable(message), "count": count}
-        for code, count, message in results
+        {"kind": kind, "message": printable(message), "count": count}
+        for kind, count, message in results
         if count
     ]
 
@@ -67,13 +67,13 @@ def findings(evidence: Evidence) -> list[Record]:
 def _about_files(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
     for file in evidence.files:
         size = file["damaged_bytes"]
-        yield "damaged", size, f"{counted(size, 'byte')} could not be read: {file['problem']}"
+        yield "damaged", size, f"{counted(size, 'byte')} could not be read: {file['error']}"
     for file in evidence.files:
         tail = f"; its last {file['unfinished_bytes']:,} bytes are an incomplete transaction"
         yield (
             "in_use",
             int(file["in_use"]),
-            f"{file['name']} is open in its server, or was when the server crashed"
+            f"{file['file']} is open in its server, or was when the server crashed"
             + (tail if file["unfinished_bytes"] else ""),
         )
     for problem in evidence.problems:
@@ -90,7 +90,7 @@ def _about_files(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         count,
         f"the server recorded in {counted(count, 'place')} that changes are missing from its log",
     )
-    unchecked = [file["name"] for file in evidence.files if file["checksum"] == "OFF"]
+    unchecked = [file["file"] for file in evidence.files if file["checksum_algorithm"] == "OFF"]
     yield (
         "no_checksums",
         len(unchecked),

@@ -27,9 +27,12 @@ from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import marked_gtids, transaction_id
 from binx.log.scan import Scan, find_transactions
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import MICROSECONDS
+from binx.log.selection.moments import MICROSECONDS, moment_json
+from binx.log.selection.options import as_options
 from binx.log.selection.selection import Selection, Selector, required_level
 from binx.log.succession import ChainProblem, missing_gtids
+from binx.report.document import document
+from binx.report.records import names_of
 from binx.slices.search import Selected
 from binx.source.json_text import json_text
 from binx.source.names import printable
@@ -50,7 +53,6 @@ from binx.stats.sums import (
     over_time,
     records,
 )
-from binx.stats.text import moment_json
 
 if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums
@@ -121,6 +123,8 @@ def gather(
             except (DamagedError, UnsupportedError) as failure:
                 error = failure
             gathering.end(error)
+        else:
+            gathering.pass_over()
         done += log.file.size
         if on_progress is not None:
             on_progress(done)
@@ -136,7 +140,7 @@ def figures_json(figures: Record, top: int | None = None) -> str:
     breakdown = figures["breakdown"]
     if breakdown is not None:
         figures = figures | {"breakdown": breakdown | {"groups": largest_groups(breakdown["groups"], top)}}
-    return json_text(figures, indent=2)
+    return json_text(document("statistics", figures), indent=2)
 
 
 def incomplete(figures: Mapping[str, Any]) -> list[str]:
@@ -192,6 +196,11 @@ class _Gathering:
         self._last: list[tuple[int, Record]] = []
         self._files: list[Record] = []
         self._seqno = 1
+        self._is_numbered = True
+
+    def pass_over(self) -> None:
+        """Leave out a file: the transactions after it cannot be numbered."""
+        self._is_numbered = False
 
     def begin(self, ends: ChainLog, scan: TransactionScan, epoch: int) -> None:
         """Begin a file."""
@@ -210,7 +219,7 @@ class _Gathering:
         mask = table.mask()
         if not self._everything:
             mask = self._selector.mask(self._ends.file, self._scan, table)
-        part = Selected(self._scan, table, mask, self._epoch, self._seqno, True)
+        part = Selected(self._scan, table, mask, self._epoch, self._seqno, self._is_numbered)
         self._seqno += len(table)
         count = mask.count(1)
         if not count:
@@ -256,7 +265,7 @@ class _Gathering:
         self._files.append(
             {
                 "path": printable(file.path),
-                "name": printable(file.name),
+                "file": printable(file.name),
                 "bytes": file.size,
                 "server_version": printable(description.server_version),
                 "flavour": description.flavour.value,
@@ -264,7 +273,7 @@ class _Gathering:
                 "create_timestamp": moment_json(description.header_timestamp * MICROSECONDS),
                 "at_startup": description.at_startup,
                 "epoch": self._epoch,
-                "checksum": ChecksumAlgorithm(description.checksum).name,
+                "checksum_algorithm": ChecksumAlgorithm(description.checksum).name,
                 "in_use": description.in_use,
                 "ending": "damaged" if scan.ending is None else scan.ending.value,
                 "next_file": None
@@ -280,7 +289,7 @@ class _Gathering:
                 "transaction_bytes": self._bytes,
                 "unfinished_bytes": scan.unfinished,
                 "damaged_bytes": damaged,
-                "problem": None if problem is None else printable(problem),
+                "error": None if problem is None else printable(problem),
             }
         )
 
@@ -331,7 +340,7 @@ class _Gathering:
             "histogram": histogram,
             "warnings": findings(evidence),
             "quick": quick,
-            "complete": all(file["problem"] is None for file in self._files),
+            "complete": all(file["error"] is None for file in self._files),
             "rows": None if quick else rows,
             "statements": None if quick else tally.statements,
             "ddl": evidence.kinds.get("ddl", 0),
@@ -342,14 +351,16 @@ class _Gathering:
             "sizes": by_size(tally),
             "event_types": self._event_types() if known_events else None,
             "compression": compressed,
-            "checksummed_bytes": sum(file["bytes"] for file in self._files if file["checksum"] != "OFF"),
+            "checksummed_bytes": sum(
+                file["bytes"] for file in self._files if file["checksum_algorithm"] != "OFF"
+            ),
             "gtid_set": None if self._gtids is None else str(self._gtids),
             "missing_gtids": str(missing),
             "servers_complete": not tally.servers_forgotten,
             "tables_complete": self._tables.complete,
             "databases": None if quick else self._tables.by_database(),
             "bursts": bursts(histogram),
-            "selection": selector.selection.facts(),
+            "selection": as_options(selector.selection),
             "selected_bytes": transaction_bytes,
             "absent_gtids": str(selector.missing()),
             "notes": list(map(printable, selector.notes)),
@@ -398,9 +409,7 @@ class _Gathering:
 
     def _event_types(self) -> list[Record]:
         rows = sorted((-sums[1], event_name(number), sums) for number, sums in self._events.items())
-        return records(
-            ("type", "events", "bytes", "compressed_events"), [(name, *sums) for _, name, sums in rows]
-        )
+        return records(names_of("event_figures"), [(name, *sums) for _, name, sums in rows])
 
 
 _NO_POINT: tuple[int, Record | None] = (0, None)

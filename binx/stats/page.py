@@ -37,7 +37,7 @@ _LEAST = 1.0
 
 def html_page(figures: Record, *, top: int = 10, zone: tzinfo = UTC) -> str:
     """Return a page with all figures; the same figures give the same page."""
-    names = [file["name"] for file in figures["files"]]
+    names = [file["file"] for file in figures["files"]]
     files = ", ".join(names) or "none"
     if len(names) > _NAMES_SHOWN:
         files = f"{names[0]} to {names[-1]}, {len(names):,} files"
@@ -173,7 +173,7 @@ def meter(value: int, largest: int) -> Markup:
 
 def time_charts(histogram: Record, bursts: Sequence[Record], zone: tzinfo) -> Iterator[Markup]:
     """Render bytes and transactions over time, with bursts highlighted."""
-    spans = [(moment_of(burst["start"]), moment_of(burst["end"])) for burst in bursts]
+    spans = [(moment_of(burst["since"]), moment_of(burst["until"])) for burst in bursts]
     for name, text_of, step_of in (
         ("bytes", bytes_text, _byte_step),
         ("transactions", "{:,}".format, _number_step),
@@ -202,7 +202,7 @@ def _time_chart(
         parts.append(element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y))
         parts.append(element("text", text_of(level), x=_LEFT - 8, y=y + 4, text_anchor="end"))
     for index, bucket in enumerate(buckets):
-        value, start = bucket[name], moment_of(bucket["start"])
+        value, start = bucket[name], moment_of(bucket["since"])
         if not value:
             continue
         height = max(plot_height * value / top, _LEAST)
@@ -229,7 +229,7 @@ def _time_labels(histogram: Record, bar_width: float, zone: tzinfo) -> list[Mark
     seconds = count * histogram["bucket_seconds"]
     labels = []
     for index in range(0, count, step):
-        text = second_text(moment_of(buckets[index]["start"]), zone)
+        text = second_text(moment_of(buckets[index]["since"]), zone)
         if seconds > 60 * _DAY:
             text = text[:10]
         elif seconds > _DAY:

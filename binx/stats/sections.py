@@ -134,6 +134,8 @@ _GROUP_COLUMNS = {
     "db": ("Database", TEXT),
     "server_id": ("Server id", PLAIN),
     "thread_id": ("Connection", PLAIN),
+    "gtid_source": ("Source", TEXT),
+    "digest_text": ("Statement", TEXT),
     "from_bytes": ("From", BYTES),
     "below_bytes": ("Below", BYTES),
 }
@@ -163,7 +165,7 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     )
     yield _section("Total", [figures], columns)
     columns = (
-        Column("File", TEXT, "name", cut=True),
+        Column("File", TEXT, cut=True),
         _SIZE,
         _TRANSACTIONS._replace(spare=1),
         Column(f"First {zoned}", clock, lambda file: _committed(file["first"]), spare=2),
@@ -173,7 +175,12 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     yield _section("Files", figures["files"], columns)
     table = Column("Table", TEXT, lambda row: f"{row['db']}.{row['table']}", cut=True)
     yield _section("Tables", tables, (table, _SIZE, *_CHANGES, _share_of(tables)), top, len(tables))
-    columns = (Column("Database", TEXT, "db", cut=True), Column("Tables", NUMBER, spare=8), _SIZE, *_CHANGES)
+    columns = (
+        Column("Database", TEXT, "db", cut=True),
+        Column("Tables", NUMBER, "table_count", spare=8),
+        _SIZE,
+        *_CHANGES,
+    )
     yield _section("Databases", databases, (*columns, _share_of(databases)), top, len(databases))
     sums = (_TRANSACTIONS, _SIZE, _ROWS)
     yield _section("Kinds of transactions", figures["kinds"], (Column("Kind", TEXT), *sums))
@@ -190,8 +197,8 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     if figures["histogram"] is not None:
         yield _histogram(figures["histogram"], zone)
     columns = (
-        Column(f"From {zoned}", clock, "start"),
-        Column("Until", clock, "end", spare=1),
+        Column(f"From {zoned}", clock, "since"),
+        Column("Until", clock, spare=1),
         _TRANSACTIONS,
         _SIZE,
         Column("Times usual", DECIMAL, "times_usual"),
@@ -205,7 +212,7 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     yield _section("Connections that wrote the most", figures["threads"], (_SERVER, connection, *sums), top)
     types = figures["event_types"] or ()
     compressed = Column("Compressed", NUMBER, "compressed_events")
-    columns = (Column("Event", TEXT, "type"), Column("Events", NUMBER), _SIZE, compressed)
+    columns = (Column("Event", TEXT, "event_type"), Column("Events", NUMBER), _SIZE, compressed)
     yield _section("Events", types, columns, top, len(types))
     columns = (
         Column(f"Committed {zoned}", clock, _committed),
@@ -237,9 +244,9 @@ def _histogram(histogram: Record, zone: tzinfo) -> Section:
     for first in range(0, len(buckets), step):
         group = buckets[first : first + step]
         sums = {name: sum(bucket[name] for bucket in group) for name in ("transactions", "bytes")}
-        spans.append({"start": group[0]["start"], **sums})
+        spans.append({"since": group[0]["since"], **sums})
     columns = (
-        Column(f"From ({zone_name(zone)})", time_form(zone), "start"),
+        Column(f"From ({zone_name(zone)})", time_form(zone), "since"),
         _TRANSACTIONS,
         _SIZE,
         _bar_column(30, max(span["bytes"] for span in spans), 1),

@@ -19,12 +19,12 @@ from binx.log.events import transaction_events
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_id
 from binx.log.scanning import KIND_NAMES
-from binx.log.selection.moments import MICROSECONDS
+from binx.log.selection.moments import MICROSECONDS, moment_json
 from binx.rows.ddl.parse import is_schema_statement
 from binx.slices.search import Selected
 from binx.source.names import printable
 from binx.stats.dimensions import size_bound, size_step
-from binx.stats.text import moment_json, moment_of
+from binx.stats.text import moment_of
 
 Record = dict[str, Any]
 """A record of the figures, as in JSON."""
@@ -81,7 +81,7 @@ def over_time(tally: Tally, *, quick: bool) -> Record | None:
     rows = [
         (moment_json((first + index * seconds) * MICROSECONDS), *sums[index]) for index in range(len(sums))
     ]
-    return {"bucket_seconds": seconds, "buckets": records(("start", *_SUMS), rows, quick=quick)}
+    return {"bucket_seconds": seconds, "buckets": records(("since", *_SUMS), rows, quick=quick)}
 
 
 def compression(tally: Tally) -> Record:
@@ -107,11 +107,11 @@ def bursts(histogram: Record | None) -> list[Record]:
         run = list(grouped)
         size = sum(bucket["bytes"] for bucket in run)
         if above and histogram is not None and size * _BURST_SHARE >= sum(sizes):
-            end = moment_of(run[-1]["start"]) + histogram["bucket_seconds"] * MICROSECONDS
+            end = moment_of(run[-1]["since"]) + histogram["bucket_seconds"] * MICROSECONDS
             runs.append(
                 {
-                    "start": run[0]["start"],
-                    "end": moment_json(end),
+                    "since": run[0]["since"],
+                    "until": moment_json(end),
                     "transactions": sum(bucket["transactions"] for bucket in run),
                     "bytes": size,
                     "times_usual": round(size / len(run) / usual, 1),
@@ -170,7 +170,7 @@ class TableSums:
             totals = databases.setdefault(db, [0] * 5)
             totals[:] = map(sum, zip(totals, (1, *sums), strict=True))
         rows = [(printable(db), *sums) for db, sums in databases.items()]
-        return records(("db", "tables", *_CHANGES), sorted(rows, key=lambda row: (-row[-1], row[0])))
+        return records(("db", "table_count", *_CHANGES), sorted(rows, key=lambda row: (-row[-1], row[0])))
 
     def _take_maps(self, scan: TransactionScan, changed: set[int]) -> None:
         self.uncounted.update(f"{db}.{table}" for db, table in scan.uncounted_tables())

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from binx.log.selection.moments import MICROSECONDS, format_time
+from binx.log.selection.moments import LATEST_MOMENT, MICROSECONDS
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -19,8 +19,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SURE_SECONDS = 60
 _UNIT = 1024
-_LATEST = 253_402_300_799_999_999
-"""The last µs of the year 9999."""
 _SECONDS = len("2026-11-21 09:49:11")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories that a terminal does not show, or interprets."""
@@ -80,7 +78,7 @@ def time_text(moment: int, zone: tzinfo = UTC) -> str:
 
     Times outside the calendar, as in damaged files, are shown as seconds since 1970.
     """
-    if not -MICROSECONDS < moment <= _LATEST:
+    if not -MICROSECONDS < moment <= LATEST_MOMENT:
         return f"@{moment // MICROSECONDS}"
     try:
         shown = (_EPOCH + timedelta(microseconds=moment)).astimezone(zone).replace(tzinfo=None).isoformat(" ")
@@ -110,13 +108,8 @@ def _visible(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def moment_json(moment: int) -> str | int:
-    """Format a time in RFC 3339; times outside the calendar stay numbers, in µs since 1970."""
-    return format_time(moment) if 0 <= moment <= _LATEST else moment
-
-
 def moment_of(shown: str | int) -> int:
-    """Return the time from the result of :func:`moment_json`."""
+    """Return the time from the result of :func:`~binx.log.selection.moments.moment_json`."""
     if isinstance(shown, int):
         return shown
     return (datetime.fromisoformat(shown) - _EPOCH) // timedelta(microseconds=1)

@@ -309,11 +309,11 @@ class ContentCheck:
             damaged += file.size - scan.accounted
         return FileReport(
             path=file.path,
-            name=file.name,
+            file=file.name,
             bytes=size,
             server_version=description.server_version,
             server_id=description.server_id,
-            checksum=ChecksumAlgorithm(description.checksum).name,
+            checksum_algorithm=ChecksumAlgorithm(description.checksum).name,
             relay_log=self._is_relay_log,
             in_use=description.in_use,
             ending=self._ending,

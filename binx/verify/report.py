@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
-from binx.source.json_text import json_text
+from binx.report.document import json_line
 
 
 class ProblemKind(Enum):
@@ -160,27 +160,14 @@ class Problem(NamedTuple):
         """What to do."""
         return ADVICE[self.kind].action
 
-    def facts(self) -> dict[str, object]:
-        """As plain JSON values."""
-        return {
-            "kind": self.kind.value,
-            "path": self.path,
-            "start": self.start,
-            "end": self.end,
-            "gtid": self.gtid,
-            "transactions": self.transactions,
-            "message": self.message,
-            "meaning": self.meaning,
-            "action": self.action,
-        }
-
 
 class FileReport(NamedTuple):
     """One file, as far as it was read; header, transaction, damaged and unfinished bytes add up to its size.
 
     Attributes:
         server_version: of the server that wrote it; None if the file is not a binary log.
-        checksum: ``CRC32`` or ``OFF``.
+        file: its name, as its server calls it.
+        checksum_algorithm: ``CRC32`` or ``OFF``.
         ending: ``closed``, ``open``, ``in use`` or ``damaged``.
         by_length: how many of them end where the length in their GTID event puts it; the others are delimited
             by their events only.
@@ -190,11 +177,11 @@ class FileReport(NamedTuple):
     """
 
     path: str
-    name: str
+    file: str
     bytes: int
     server_version: str | None = None
     server_id: int | None = None
-    checksum: str | None = None
+    checksum_algorithm: str | None = None
     relay_log: bool = False
     in_use: bool = False
     ending: str = "damaged"
@@ -243,12 +230,5 @@ class VerifyReport(NamedTuple):
         return sum(file.transactions for file in self.files)
 
     def to_json(self) -> str:
-        """The report as a JSON object: ``ok``, ``files``, ``problems``, ``notes``, ``checksums``."""
-        document = {
-            "ok": self.ok,
-            "checksums": self.checksums,
-            "files": [file._asdict() for file in self.files],
-            "problems": [problem.facts() for problem in self.problems],
-            "notes": list(self.notes),
-        }
-        return json_text(document)
+        """The report as a JSON object."""
+        return json_line("verification", self)

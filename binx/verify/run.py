@@ -99,9 +99,9 @@ def _without_beginning(file: BinlogFile) -> Problem:
 def _unread(path: str) -> FileReport:
     """Return the report of a file of which only the name and size are known."""
     if path == STANDARD_INPUT:
-        return FileReport(path=path, name=STANDARD_INPUT_NAME, bytes=0)
+        return FileReport(path=path, file=STANDARD_INPUT_NAME, bytes=0)
     size = Path(path).stat().st_size
-    return FileReport(path=path, name=Path(path).name, bytes=size, damaged_bytes=size)
+    return FileReport(path=path, file=Path(path).name, bytes=size, damaged_bytes=size)
 
 
 def _unreadable(path: str, error: BinxError) -> Problem:

@@ -336,7 +336,7 @@ def test_transactions_index_and_changes_tell_the_same() -> None:
         records = list(logs.transactions())
         index = logs.index()
         assert index["transaction"].to_pylist() == [record.transaction for record in records]
-        assert index["commit_timestamp"].to_pylist() == [record.commit_time for record in records]
+        assert index["commit_timestamp"].to_pylist() == [record.commit_timestamp for record in records]
         assert index["end"].to_pylist() == [record.start + record.bytes for record in records]
         counts: Counter[tuple[str, str]] = Counter()
         for record in records:

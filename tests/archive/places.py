@@ -60,7 +60,7 @@ def with_checksum(data: bytearray) -> bytes:
 
 
 def states(reports: list[LogReport]) -> list[tuple[str, str]]:
-    return [(Path(report.log).name, report.state.value) for report in reports]
+    return [(Path(report.path).name, report.state.value) for report in reports]
 
 
 def revealed(folder: Path) -> dict[str, str]:

@@ -51,7 +51,7 @@ def objects(dest: Path, number: int, suffix: str) -> Path:
 def test_a_whole_archive_is_proved(dest: Path) -> None:
     report = check(dest, SHOP)
     assert (report.ok, report.has_missing, report.notes, report.tail) == (True, False, [], [])
-    assert str(report.gtids) == f"{UUID}:1-1629"
+    assert str(report.gtid_set) == f"{UUID}:1-1629"
     assert (report.logs, report.transactions) == (5, 1629)
     assert report.bytes == sum(path.stat().st_size for path in SHOP.glob("mysql-bin.0*"))
 
@@ -60,7 +60,7 @@ def test_so_is_one_of_mariadb_beside_it(dest: Path) -> None:
     archive(MARIADB_SHOP, dest)
     report = check(dest)
     assert (report.ok, report.logs, report.tail) == (True, 10, None)
-    assert str(report.gtids) == f"{UUID}:1-1629,0-10-1..1629"
+    assert str(report.gtid_set) == f"{UUID}:1-1629,0-10-1..1629"
 
 
 @pytest.mark.parametrize("suffix", [".zst", ".binx"])
@@ -90,7 +90,7 @@ def test_a_manifest_that_is_damaged_is_told(dest: Path) -> None:
     report = check(dest, SHOP)
     assert kinds(report) == {"manifest"}
     assert report.tail is not None
-    assert [Path(log.log).name for log in report.tail] == ["mysql-bin.000005"]
+    assert [Path(log.path).name for log in report.tail] == ["mysql-bin.000005"]
 
 
 def test_a_manifest_of_which_any_field_was_changed_is_told(dest: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_log_between_others_is_missed(tmp_path: Path) -> None:
     archive(copy_logs(tmp_path / "logs", 1, 2, 4, 5), tmp_path / "archive")
     report = check(tmp_path / "archive")
     assert (kinds(report), report.has_missing) == ({"missing_file"}, True)
-    assert str(report.missing) == f"{UUID}:821-1216"
+    assert str(report.missing_gtids) == f"{UUID}:821-1216"
 
 
 def test_a_log_that_was_purged_before_it_was_archived_is_missed(tmp_path: Path) -> None:
@@ -142,10 +142,10 @@ def test_the_tail_is_told(tmp_path: Path) -> None:
     assert report.ok
     assert report.tail is not None
     (tail,) = report.tail
-    assert (Path(tail.log).name, tail.closed, tail.bytes) == ("mysql-bin.000003", False, 100_000)
-    assert tail.gtids & GtidSet.parse(f"{UUID}:1-820") == GtidSet()
-    assert tail.gtids
-    assert str(report.gtids) == f"{UUID}:1-820"
+    assert (Path(tail.path).name, tail.closed, tail.bytes) == ("mysql-bin.000003", False, 100_000)
+    assert tail.gtid_set & GtidSet.parse(f"{UUID}:1-820") == GtidSet()
+    assert tail.gtid_set
+    assert str(report.gtid_set) == f"{UUID}:1-820"
 
 
 def test_gtids_that_two_logs_of_a_server_hold_are_an_overlap(tmp_path: Path) -> None:

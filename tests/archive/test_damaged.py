@@ -93,7 +93,7 @@ def test_a_check_goes_on_to_report_it(tmp_path: Path, damage: object) -> None:
     assert "damaged" in {problem.kind for problem in report.problems}
     assert all(SECOND in problem.path for problem in report.problems if problem.kind == "damaged")
     assert report.tail == []
-    lost = GtidSet.parse(f"{UUID}:1-1216") - report.gtids
+    lost = GtidSet.parse(f"{UUID}:1-1216") - report.gtid_set
     assert lost
     assert lost <= GtidSet.parse(f"{UUID}:375-820")
 
@@ -103,7 +103,7 @@ def test_spans_are_not_taken_out_of_it(tmp_path: Path) -> None:
     keep(source, dest)
     store, selection = LocalStore(dest), Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
     report = restore_span(store, selection, str(tmp_path / "span"))
-    assert (report.transactions, str(report.missing)) == (5, f"{UUID}:375-380")
+    assert (report.transactions, str(report.absent_gtids)) == (5, f"{UUID}:375-380")
     assert ["was damaged" in warning for warning in report.warnings] == [True]
     with pytest.raises(AbsentError, match="was damaged when it was archived"):
         restore_span(store, Selection(gtids=GtidSet.parse(f"{UUID}:380")), str(tmp_path / "none"))
@@ -114,7 +114,7 @@ def test_what_is_whole_of_it_is_in_the_tables_and_logs_behind_it_too(tmp_path: P
     source, dest, lake = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive", tmp_path / "lake"
     reports, run = keep(source, dest, parquet=str(lake))
     assert [state for _, state in states(reports)][3:] == ["tables written"] * 3
-    assert run.losses > 0
+    assert run.loss_count > 0
     with open_chain([str(source)], on_damage=OnDamage.SALVAGE) as chain:
         files = [ends.file for ends in chain]
         list(to_parquet(files, tmp_path / "once", options=ParquetOptions(on_damage=OnDamage.SALVAGE)))
@@ -244,12 +244,12 @@ def test_a_whole_copy_in_its_place_is_archived_and_stands_for_it(
     keep(source, dest)
     copy_logs(source, 2)
     report = check_archive(LocalStore(dest), str(source))
-    assert [(Path(log.log).name, log.closed) for log in report.tail or []] == [(SECOND, True)]
+    assert [(Path(log.path).name, log.closed) for log in report.tail or []] == [(SECOND, True)]
     reports, run = archive(source, dest)
     assert (states(reports), run.held) == ([(SECOND, "archived")], 4)
     assert archive(source, dest)[1].is_idle
     report = check_archive(LocalStore(dest), str(source))
-    assert (report.ok, str(report.gtids)) == (True, f"{UUID}:1-1216")
+    assert (report.ok, str(report.gtid_set)) == (True, f"{UUID}:1-1216")
     assert any("a whole copy of this log" in note for note in report.notes)
     assert not find_named(LocalStore(dest), SECOND).damage
     assert archive(source, dest, prune_days=0)[1].pruned == 2

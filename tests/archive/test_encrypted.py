@@ -21,6 +21,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.index.lookup import IndexUse
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
+from binx.report.document import document
 from binx.storage.store import LocalStore, open_store
 from testdata import encrypted as encrypted_logs
 from tests.archive.places import (
@@ -240,7 +241,9 @@ class TestCheck:
         self, sealed: Path, tmp_path: Path
     ) -> None:
         archive(SHOP, tmp_path / "plain")
-        plain, report = check(tmp_path / "plain", SHOP).as_dict(), check(sealed, SHOP).as_dict()
+        plain, report = (
+            document("archive_check", check(folder, SHOP)) for folder in (tmp_path / "plain", sealed)
+        )
         differing = {name for name in plain if plain[name] != report[name]}
         assert differing == {"stored_bytes", "encrypted"}
         assert (report["check"], report["logs"], report["encrypted"]) == ("ok", 5, 5)

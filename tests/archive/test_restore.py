@@ -112,7 +112,7 @@ def test_a_span_is_what_extract_takes_from_the_logs(
 def test_gtids_that_are_not_there_are_told(store: LocalStore, tmp_path: Path) -> None:
     wanted = Selection(gtids=GtidSet.parse(f"{UUID}:1629-1631"))
     report = restore_span(store, wanted, str(tmp_path / "out"))
-    assert (report.transactions, str(report.missing)) == (1, f"{UUID}:1630-1631")
+    assert (report.transactions, str(report.absent_gtids)) == (1, f"{UUID}:1630-1631")
     with pytest.raises(AbsentError):
         restore_span(store, Selection(gtids=GtidSet.parse(f"{UUID}:5000")), str(tmp_path / "none"))
     assert not (tmp_path / "none").exists()

@@ -224,7 +224,7 @@ class TestRefusals:
         reports, run = archive(source, tmp_path / "archive")
         assert [state for _, state in states(reports)] == ["archived", "damaged", "archived"]
         assert (run.held, run.damaged) == (2, 1)
-        assert "checksum" in str(reports[1].as_dict()["problems"])
+        assert "checksum" in str(reports[1].facts()["problems"])
         assert not list((tmp_path / "archive").glob("mysql-bin.000002*"))
         _, later = archive(copy_logs(source, 2), tmp_path / "archive")
         assert (later.held, later.damaged) == (3, 0)

@@ -34,7 +34,7 @@ def test_programs_get_objects(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1)
     ended = binx("archive", "--json", source, "--to", tmp_path / "archive")
     log, run = map(json.loads, ended.lines)
-    assert (log["state"], log["transactions"], log["problems"]) == ("archived", 374, [])
+    assert (log["state"], log["transactions"], log["findings"]) == ("archived", 374, [])
     assert (run["run"], run["held"], run["archived"]) == ("ok", 1, 1)
     (run,) = map(json.loads, binx("archive", "--json", source, "--to", tmp_path / "archive").lines)
     assert (run["run"], run["held"], run["archived"]) == ("ok", 1, 0)
@@ -50,7 +50,7 @@ def test_what_is_archived_is_listed(tmp_path: Path) -> None:
     lines = [line.split("\t") for line in listed.lines]
     assert [line[0].split(".")[1] for line in lines] == ["000001", "000002"]
     for document, line in zip(documents, lines, strict=True):
-        names = ("name", "server_id", "first_commit", "last_commit")
+        names = ("archived_as", "server_id", "first_commit_timestamp", "last_commit_timestamp")
         assert [str(document[name]) for name in names] == line[:4]
         assert (document["state"], line[-1]) == ("archived", "whole")
 
@@ -200,7 +200,7 @@ def test_what_is_missing_is_named_with_exit_code_4(shop: Shop, backup: Path) -> 
     ended = binx("plan", "--backup", backup, "--json", *logs)
     found = json.loads(ended.out)
     assert (ended.code, found["covered"], found["commands"]) == (4, False, {})
-    assert found["missing"] == {"logs": ["mysql-bin.000003"], "gtids": f"{UUID}:821-1216"}
+    assert (found["missing_files"], found["missing_gtids"]) == (["mysql-bin.000003"], f"{UUID}:821-1216")
 
 
 def test_commands_for_an_archive_restore_the_logs_first(shop: Shop, backup: Path, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_log_without_transactions_between_others_is_given_to_extract_too(tmp_p
         (tmp_path / f"mysql-bin.{number:06}").write_bytes(b.whole_log(*events))
     ended = binx("plan", "--from", "mysql-bin.000001:4", "--json", *sorted(tmp_path.iterdir()))
     found = json.loads(ended.out)
-    assert [log["transactions"] for log in found["logs"]] == [1, 0, 1]
+    assert [log["transactions"] for log in found["files"]] == [1, 0, 1]
     done = binx(*shlex.split(found["commands"]["binx"][0])[1:], cwd=tmp_path)
     assert (done.code, "transactions written: 2" in done.err) == (0, True)
 

@@ -109,7 +109,7 @@ def test_config_shows_what_is_set_and_where(config: Path) -> None:
     config.write_text('quiet = true\n[to-parquet]\ncompression = "lz4"\n')
     env = {"BINX_CONFIG": str(config), "BINX_LS_TABLE": "shop.*"}
     document = json.loads(binx("config", "--json", env=env).out)
-    assert (document["file"], document["exists"]) == (str(config), True)
+    assert (document["path"], document["exists"]) == (str(config), True)
     assert {"command": "ls", "option": "table", "value": ["shop.*"], "origin": "BINX_LS_TABLE"} in document[
         "settings"
     ]

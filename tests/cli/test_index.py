@@ -72,7 +72,7 @@ def test_check_tells_stale_from_damaged(logs: list[Path]) -> None:
     assert ended.code == 4
     told = [json.loads(line) for line in ended.lines]
     assert [one["state"] for one in told] == ["stale", "damaged"]
-    assert "update it with binx index" in told[0]["problem"]
+    assert "update it with binx index" in told[0]["error"]
 
 
 def test_index_files_are_made_anew_where_the_log_has_changed(logs: list[Path], shop: Shop) -> None:

@@ -85,8 +85,8 @@ def test_a_diff_with_a_damaged_copy_finds_what_that_lost(
 ) -> None:
     assert run(["diff", "--json", "--on-damage", "salvage", str(LOG), str(damaged)]) is ExitCode.LOSSES
     found = json.loads(capsys.readouterr().out)
-    assert found["only_left"]["count"] == LOST
-    assert found["different"]["count"] == found["only_right"]["count"] == 0
+    assert found["only_left"]["transactions"] == LOST
+    assert found["different"]["transactions"] == found["only_right"]["transactions"] == 0
 
 
 def test_bytes_of_a_log_in_use_that_are_not_read_are_told(

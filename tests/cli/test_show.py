@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from binx.stats.event_list import EVENT_COLUMNS, PLAIN_EVENT_COLUMNS
+from binx.report.records import names_of
+from binx.stats.event_list import PLAIN_EVENT_COLUMNS
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
 
@@ -45,11 +46,11 @@ def test_json_has_an_object_for_each_event(shop: Shop) -> None:
     ).lines  # fmt: skip
     for event, line in zip(events, listed, strict=True):
         expected = json.loads(line)
-        for name in ("position", "inner", "type", "size", "server_id", "timestamp", "flags"):
+        for name in ("position", "inner", "event_type", "bytes", "server_id", "event_timestamp", "flags"):
             assert event[name] == expected[name]
         assert event["transaction"] == demo["gtid"]
-        assert event.get("row_count") == (len(event["rows"]) if "rows" in event else None)
-    changed = {f"{row['db']}.{row['table']}" for event in events for row in event.get("rows", ())}
+        assert event.get("rows") == (len(event["changes"]) if "changes" in event else None)
+    changed = {f"{row['db']}.{row['table']}" for event in events for row in event.get("changes", ())}
     assert changed == set(demo["tables"])
 
 
@@ -60,8 +61,8 @@ def test_rows_are_cut_short_on_request(compressed: Path) -> None:
         json.loads(line)
         for line in binx("show", "-q", "--position", "1400", "--rows", "1", "--json", compressed).lines
     ]
-    shown = [len(event["rows"]) for event in events if "rows" in event]
-    counts = [event["row_count"] for event in events if "rows" in event]
+    shown = [len(event["changes"]) for event in events if "rows" in event]
+    counts = [event["rows"] for event in events if "rows" in event]
     assert shown == [1] + [0] * (len(shown) - 1)
     assert (sum(counts), max(counts)) == (48, 25)
 
@@ -110,11 +111,11 @@ def test_columns_without_names_are_noted_and_a_schema_names_them(testdata: Path,
 
     def names(*options: str | Path) -> tuple[list[str], str]:
         ended = binx("show", "--json", *options, alone)
-        rows = [row for line in ended.lines for row in json.loads(line).get("rows", ())]
+        rows = [row for line in ended.lines for row in json.loads(line).get("changes", ())]
         return list(rows[0]["after"]), ended.err
 
     whole = [json.loads(line) for line in binx("show", "--json", "--gtid", gtid, log).lines]
-    named = next(list(event["rows"][0]["after"]) for event in whole if "rows" in event)
+    named = next(list(event["changes"][0]["after"]) for event in whole if "changes" in event)
     unnamed, said = names()
     assert unnamed == [f"c{number}" for number in range(1, len(named) + 1)]
     assert "small.numbers" in said
@@ -170,8 +171,8 @@ def test_events_of_all_files_come_in_the_order_of_their_chain(shop: Shop) -> Non
 def test_json_has_an_object_a_line(shop: Shop) -> None:
     ended = binx("events", "--json", "--limit", "3", shop.logs[0])
     documents = [json.loads(line) for line in ended.lines]
-    assert [one["type"] for one in documents] == ["FORMAT_DESCRIPTION", "PREVIOUS_GTIDS", "GTID"]
-    assert all(list(one) == list(EVENT_COLUMNS) for one in documents)
+    assert [one["event_type"] for one in documents] == ["FORMAT_DESCRIPTION", "PREVIOUS_GTIDS", "GTID"]
+    assert all(list(one) == list(names_of("event")) for one in documents)
 
 
 def test_the_events_of_a_transaction_are_found_by_position(shop: Shop) -> None:

@@ -92,7 +92,7 @@ def test_options_that_say_which_transactions_are_those_of_ls(shop: Shop) -> None
     assert figures["transactions"] == len(listed) > 0
     assert figures["selected_bytes"] == sum(one["bytes"] for one in listed)
     assert figures["rows"] == sum(one["rows"] for one in listed)
-    assert figures["selection"] == {"tables": ["shop.orders"], "min_bytes": 1024}
+    assert figures["selection"] == {"table": ["shop.orders"], "min_bytes": 1024}
 
 
 def test_a_gtid_that_is_not_there_ends_with_code_4(shop: Shop) -> None:
@@ -108,7 +108,7 @@ def test_problems_between_logs_are_among_the_warnings_also_for_gtids(shop: Shop)
     ended = binx("stats", "--json", "--gtid", shop.demo["gtid"].partition(":")[0] + ":1", first, third)
     figures = json.loads(ended.out)
     assert (ended.code, figures["transactions"]) == (0, 1)
-    assert "chain" in [warning["code"] for warning in figures["warnings"]]
+    assert "chain" in [warning["kind"] for warning in figures["warnings"]]
 
 
 def test_html_is_a_page_in_a_file_of_its_own(shop: Shop, tmp_path: Path) -> None:

@@ -231,11 +231,11 @@ def test_json(shop: Shop, replica: Path) -> None:
     assert (ended.code, ended.err) == (3, "")
     document = json.loads(ended.out)
     assert document["only_right"] == {
-        "gtids": shop.demo["gtid"],
-        "count": 1,
-        "errant": shop.demo["gtid"],
-        "perhaps_purged": "",
-        "statements": "",
+        "gtid_set": shop.demo["gtid"],
+        "transactions": 1,
+        "errant_gtids": shop.demo["gtid"],
+        "perhaps_purged_gtids": "",
+        "statement_gtids": "",
     }
     assert (document["equal"], document["compared"]) == (False, False)
 
@@ -311,8 +311,8 @@ def test_what_cannot_be_told(shop: Shop, arguments: list[str], code: int, said: 
 def test_the_statement_that_a_change_was_logged_with_is_shown(mariadb_shop: Shop) -> None:
     key = ("why", "--table", "shop.customers", "--pk", "8", "--limit", "2", "--quiet")
     created, inserted = (json.loads(line) for line in binx(*key, "--json", *mariadb_shop.logs).lines)
-    assert created["statement_text"] is None
-    assert inserted["statement_text"].startswith("INSERT INTO customers (id, email")
+    assert created["sql"].startswith("CREATE TABLE customers")
+    assert inserted["sql"].startswith("INSERT INTO customers (id, email")
     assert any(
         line.startswith("  INSERT INTO customers (id, email") for line in binx(*key, *mariadb_shop.logs).lines
     )

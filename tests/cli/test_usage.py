@@ -206,6 +206,7 @@ MAN = PROJECT / "man"
 NAMES = [
     "binx.1",
     *(f"binx-{entry.name}.1" for entry in ENTRIES),
+    "binx-json.5",
     "binx-parquet.5",
     "binx-index-file.5",
 ]

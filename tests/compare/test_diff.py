@@ -49,7 +49,7 @@ def without(paths: Sequence[str], gtids: str, target: Path) -> Path:
 
 
 def youngest(found: LogDiff) -> str:
-    source, _, last = list(found.left.gtids)[-1]
+    source, _, last = list(found.left.gtid_set)[-1]
     return str(GtidSet([(source, last, last)]))
 
 
@@ -58,8 +58,8 @@ def test_the_same_transactions_in_other_bytes_are_the_same(folder: Path, tmp_pat
     again = without(shop(folder), "00000000-0000-0000-0000-000000000001:1", tmp_path / "mysql-bin.000001")
     found = diff(shop(folder), [again])
     assert found.equal
-    assert found.common == found.left.gtids.count == found.right.transactions
-    assert found.left.gtids == found.right.gtids
+    assert found.common_transactions == found.left.gtid_set.count == found.right.transactions
+    assert found.left.gtid_set == found.right.gtid_set
 
 
 @pytest.mark.parametrize("folder", SERVERS, ids=lambda folder: folder.name)
@@ -69,23 +69,23 @@ def test_what_one_side_lacks(folder: Path, contents: bool, tmp_path: Path) -> No
     middle = last.replace(last.replace("-", ":").rpartition(":")[2], "700")
     lacking = without(shop(folder), f"{middle},{last}", tmp_path / "mysql-bin.000001")
     found = diff(shop(folder), [lacking], contents=contents)
-    assert found.only_left.gtids == GtidSet.parse(f"{middle},{last}")
-    assert found.only_right.gtids.is_empty
-    assert found.only_left.errant == GtidSet.parse(middle), "the youngest may still come"
+    assert found.only_left.gtid_set == GtidSet.parse(f"{middle},{last}")
+    assert found.only_right.gtid_set.is_empty
+    assert found.only_left.errant_gtids == GtidSet.parse(middle), "the youngest may still come"
     assert not found.equal
     turned = diff([lacking], shop(folder), contents=contents)
-    assert (turned.only_right.gtids, turned.only_right.errant) == (
-        found.only_left.gtids,
-        found.only_left.errant,
+    assert (turned.only_right.gtid_set, turned.only_right.errant_gtids) == (
+        found.only_left.gtid_set,
+        found.only_left.errant_gtids,
     )
 
 
 @pytest.mark.parametrize("folder", SERVERS, ids=lambda folder: folder.name)
 def test_what_stands_before_the_first_log_is_not_lacking(folder: Path) -> None:
     found = diff(shop(folder), shop(folder)[1:])
-    assert found.only_left.gtids.is_empty
+    assert found.only_left.gtid_set.is_empty
     assert found.equal
-    assert 0 < found.common < found.left.gtids.count
+    assert 0 < found.common_transactions < found.left.gtid_set.count
 
 
 @pytest.mark.parametrize("folder", SERVERS, ids=lambda folder: folder.name)
@@ -93,18 +93,18 @@ def test_what_was_purged_between_two_chains_is_in_no_log(folder: Path) -> None:
     logs = shop(folder)
     found = diff(logs[:2], logs[3:], contents=False)
     between = diff(logs[2:3], logs[2:3], contents=False)
-    assert found.in_no_log == between.left.gtids
+    assert found.in_no_log == between.left.gtid_set
     assert between.in_no_log.is_empty
     assert diff(logs[:2], logs[2:], contents=False).in_no_log.is_empty
     told = binx("diff", "--gtids", "--json", logs[0], logs[2])
-    assert json.loads(told.out)["in_no_log"]["count"] > 0
+    assert json.loads(told.out)["in_no_log"]["transactions"] > 0
 
 
 def test_transactions_of_an_unknown_server_are_errant(tmp_path: Path) -> None:
     other = MYSQL / "small" / "xa.binlog"
     found = diff(shop(MYSQL), [other])
-    assert found.common == 0
-    assert found.only_right.errant == found.only_right.gtids == found.right.gtids
+    assert found.common_transactions == 0
+    assert found.only_right.errant_gtids == found.only_right.gtid_set == found.right.gtid_set
 
 
 def test_the_first_transactions_of_a_tag_may_still_come(tmp_path: Path) -> None:
@@ -113,11 +113,11 @@ def test_the_first_transactions_of_a_tag_may_still_come(tmp_path: Path) -> None:
     with open_chain([str(log)]) as chain:
         extract(chain, Selection(limit=1), str(before))
     found = diff([log], [before])
-    own = found.right.gtids
+    own = found.right.gtid_set
     (server,) = {str(source) for source, _, _ in own}
-    lacking = {str(source) for source, _, _ in found.only_left.gtids if str(source).startswith(server)}
+    lacking = {str(source) for source, _, _ in found.only_left.gtid_set if str(source).startswith(server)}
     assert lacking == {server, f"{server}:nightly_batch", f"{server}:_x123456789012345678901234567890"}
-    assert all(not str(source).startswith(server) for source, _, _ in found.only_left.errant)
+    assert all(not str(source).startswith(server) for source, _, _ in found.only_left.errant_gtids)
 
 
 def altered(path: Path, old: bytes, new: bytes, target: Path) -> Path:
@@ -143,10 +143,10 @@ def test_another_value_in_a_row_is_found(tmp_path: Path) -> None:
     other = altered(path, b"in between", b"IN BETWEEN", tmp_path / "xa.binlog")
     found = diff([path], [other])
     assert not found.equal
-    assert found.common == found.left.transactions
+    assert found.common_transactions == found.left.transactions
     (difference,) = found.differences
     assert found.different == GtidSet.parse(difference.gtid)
-    (pair,) = difference.pairs
+    (pair,) = difference.changes
     assert pair.left is not None
     assert pair.right is not None
     assert [one.shown["after"]["text"] for one in (pair.left, pair.right)] == ["in between", "IN BETWEEN"]
@@ -171,21 +171,21 @@ def test_another_statement_is_found(tmp_path: Path) -> None:
     path = MYSQL / "small" / "savepoints.binlog"
     other = altered(path, b"(11, 'BEGIN')", b"(12, 'BEGIN')", tmp_path / "savepoints.binlog")
     (difference,) = diff([path], [other]).differences
-    changes = [change for pair in difference.pairs for change in (pair.left, pair.right)]
+    changes = [change for pair in difference.changes for change in (pair.left, pair.right)]
     assert [None if one is None else one.shown["type"] for one in changes] == ["statement", "statement"]
 
 
 @pytest.mark.parametrize("folder", SERVERS, ids=lambda folder: folder.name)
 def test_what_a_log_begins_behind_is_perhaps_purged_and_not_errant(folder: Path, tmp_path: Path) -> None:
-    (source, first, _), *_ = diff(shop(folder), shop(folder), contents=False).left.gtids
+    (source, first, _), *_ = diff(shop(folder), shop(folder), contents=False).left.gtid_set
     before = GtidSet([(source, first, first + 99)])
     later = without(shop(folder), str(before), tmp_path / "mysql-bin.000001")
     found = diff(shop(folder), [later], contents=False)
-    assert (found.only_left.gtids, found.only_left.purged) == (before, before)
-    assert found.only_left.errant.is_empty
+    assert (found.only_left.gtid_set, found.only_left.perhaps_purged_gtids) == (before, before)
+    assert found.only_left.errant_gtids.is_empty
     with open_chain(shop(folder)) as ours, open_chain([str(later)]) as theirs:
         told = diff_logs(ours, theirs, Selection(), purged=(GtidSet(), before))
-    assert told.only_left.gtids.is_empty
+    assert told.only_left.gtid_set.is_empty
     assert told.equal
 
 

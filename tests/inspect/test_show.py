@@ -189,7 +189,7 @@ def life_of(paths: Sequence[Path], table: str, *key: str, condition: str | None 
 
 def rows_of(changes: Iterable[RowChange]) -> list[dict[str, Any]]:
     """The changes of rows among them."""
-    return [change.row for change in changes if "sql" not in change.row]
+    return [change.row for change in changes if not change.is_statement]
 
 
 def sifted(
@@ -315,7 +315,7 @@ def test_statements_on_the_table_stand_among_the_changes_of_the_row(
     tables.load_dump("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY);")
     with open_chain([str(path)]) as chain:
         life = RowLife(chain, Selection(tables=("shop.orders",)), key=("1",), catalog=tables)
-        found = [(change.row["type"], change.row.get("sql"), change.uncertain) for change in life]
+        found = [(change.row["type"], change.sql, change.uncertain) for change in life]
     assert found == [("insert", None, False), *([] if kind is None else [(kind, sql, uncertain)])]
 
 

@@ -16,6 +16,7 @@ import pytest
 from binx.cli.commands.load import load_command
 from binx.errors import BinxError
 from binx.lake.options import LoadOptions
+from binx.report.document import document
 from binx.spark.run import load as run_load
 from tests.lake.dataset import Name, Server
 
@@ -42,7 +43,7 @@ def load(spark: Any) -> Load:
             summary = run_load(options_of(arguments), lambda: nullcontext(spark))
         except BinxError as error:
             return error.exit_code, {"error": str(error)}
-        return summary.exit_code, summary.to_json()
+        return summary.exit_code, document("load", summary)
 
     return load
 

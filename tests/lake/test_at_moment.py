@@ -68,7 +68,7 @@ def test_a_table_is_what_it_was_behind_each_transaction(
     for time, expected in (moments[10], moments[4]):
         # Later moments, and earlier ones, into one folder.
         code, summary = load(tmp_path / "lake", tmp_path / "out", "--at", time.isoformat())
-        assert (code, [table["complete"] for table in summary["tables"]]) == (0, ["yes"])
+        assert (code, [table["completeness"] for table in summary["tables"]]) == (0, ["yes"])
         assert rows(tmp_path / "out", ORDERS) == expected
     with pytest.raises(AbsentError, match=r"as of the end of the logs there is no table shop\.orders"):
         rows_at(tmp_path / "lake", None)
@@ -384,8 +384,8 @@ def test_what_was_found_is_told_as_json(tmp_path: Path) -> None:
     (reason,) = found.pop("reasons")
     assert reason.startswith("rows that were there before the first log are missing")
     assert found == {
-        "table": "shop.orders", "moment": "the end of the logs", "rows": 1, "complete": False, "key": ["id"],
-        "output": "orders.sql", "format": "sql", "exit_code": 3,
+        "db": "shop", "table": "orders", "at": "the end of the logs", "rows": 1, "complete": False,
+        "key": ["id"], "output": "orders.sql", "format": "sql", "exit_code": 3,
     }  # fmt: skip
     assert ended.code == 3
     assert binx(*arguments, cwd=tmp_path).code == 2

@@ -129,10 +129,10 @@ def test_a_base_that_comes_behind_the_logs_mends_the_table(
     server.export(lake, server.logs[1], whole=True)
     code, summary = load(lake, output)
     assert code == 3
-    assert summary["tables"][0]["complete"].startswith("partial")
+    assert summary["tables"][0]["completeness"].startswith("partial")
     take_base(lake, (0, 1, 2), gtid(server, "1-3"))
     code, summary = load(lake, output)
-    assert (code, summary["tables"][0]["complete"]) == (0, "yes")
+    assert (code, summary["tables"][0]["completeness"]) == (0, "yes")
     assert [(row["id"], row["note"]) for row in rows(output, ORDERS)] == [
         (0, "dumped"), (1, "dumped"), (2, "dumped"), (3, "logged"), (4, "logged"),
     ]  # fmt: skip

@@ -69,7 +69,7 @@ def test_what_foreign_keys_change_unlogged_is_told(
     earlier = server.clock
     server.transaction(change)
     code, summary = load(exported(server, tmp_path / "in", unlogged=True), tmp_path / "out")
-    incomplete = {one["table"] for one in summary["tables"] if one["complete"] != "yes"}
+    incomplete = {one["table"] for one in summary["tables"] if one["completeness"] != "yes"}
     # A row of the second table that was changed in silence may have changed rows of the third.
     assert (code, incomplete) == ((3, {"orders", "lines"}) if told else (0, set()))
     for table in ("orders", "lines"):

@@ -170,7 +170,7 @@ def test_what_happened_to_a_table_while_another_one_was_loaded_is_made_up_for(
 
 
 def complete(output: Path) -> list[str]:
-    return [table.complete for table in load_status(str(output)).tables]
+    return [table.completeness for table in load_status(str(output)).tables]
 
 
 def test_a_table_whose_beginning_the_logs_lack_is_partial_until_a_log_has_it(
@@ -230,7 +230,7 @@ def test_what_selections_left_out_is_said_until_a_whole_export_has_it(tmp_path: 
     server.export(tmp_path / "lake", third, selection={"tables": ["shop.orders"]})
     for _ in range(2):
         code, summary = load(tmp_path / "lake", tmp_path / "out")
-        told = {table["table"]: (table["complete"], table["reasons"]) for table in summary["tables"]}
+        told = {table["table"]: (table["completeness"], table["reasons"]) for table in summary["tables"]}
         in_part = (
             "1 log was exported without some of its row changes, or without statements that may be about"
             " it: mysql-bin.000002"
@@ -248,7 +248,7 @@ def test_what_selections_left_out_is_said_until_a_whole_export_has_it(tmp_path: 
     assert table_at(str(tmp_path / "lake"), "shop.orders", None).missing == [in_part]
     server.export_all(tmp_path / "lake", whole=True)
     code, summary = load(tmp_path / "lake", tmp_path / "out")
-    assert (code, {table["complete"] for table in summary["tables"]}) == (0, {"yes"})
+    assert (code, {table["completeness"] for table in summary["tables"]}) == (0, {"yes"})
     server.export(tmp_path / "other", third, selection={"tables": ["shop.orders"]})
     assert load(tmp_path / "other", tmp_path / "out")[0] == 0
 

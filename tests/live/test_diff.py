@@ -47,7 +47,7 @@ def test_a_server_that_ran_the_log_has_the_same(server: Server, replica: Server)
     ran = replayed(server, replica)
     found = compared(server, replica)
     assert ran.read_bytes() != server.binlogs()[0].read_bytes()
-    assert found.common == found.left.transactions >= 5
+    assert found.common_transactions == found.left.transactions >= 5
     assert found.equal, found.differences
 
 
@@ -70,16 +70,16 @@ def test_what_is_lost_added_and_otherwise_is_found(mysql: MySQLServer, replicas:
         open_chain([str(path) for path in replica.binlogs()[:-1]]) as theirs,
     ):
         found = diff_logs(ours, theirs, Selection())
-    assert found.only_left.gtids.is_empty
-    assert found.only_right.errant == found.only_right.gtids
-    assert found.only_right.gtids.count == 1, "the row that the replica has by itself"
+    assert found.only_left.gtid_set.is_empty
+    assert found.only_right.errant_gtids == found.only_right.gtid_set
+    assert found.only_right.gtid_set.count == 1, "the row that the replica has by itself"
     (difference,) = found.differences
-    (pair,) = difference.pairs
+    (pair,) = difference.changes
     assert pair.left is not None
     assert pair.right is not None
     assert pair.left.shown["before"]["text"] == "eins"
     assert pair.right.shown["before"]["text"] == "otherwise"
-    assert found.left.gtids == GtidSet.parse(last)
+    assert found.left.gtid_set == GtidSet.parse(last)
 
 
 def test_columns_that_newer_servers_leave_out_are_no_difference(mariadb: MariaDBServer) -> None:
@@ -95,7 +95,7 @@ def test_columns_that_newer_servers_leave_out_are_no_difference(mariadb: MariaDB
         for pair in ((log, newer.with_suffix(".binlog")), (newer.with_suffix(".binlog"), log)):
             with open_chain([str(pair[0])]) as ours, open_chain([str(pair[1])]) as theirs:
                 found = diff_logs(ours, theirs, Selection())
-            assert found.common == found.left.transactions == 11
+            assert found.common_transactions == found.left.transactions == 11
             assert str(found.different) == different
             assert found.is_fully_compared
 
@@ -158,11 +158,11 @@ def compare(source: Server, replica: Server, seed: str, *, rows_only: bool) -> N
     for server in (source, replica):
         server.flush_logs()
     found = diff_of(source, replica)
-    assert found.common >= 10
+    assert found.common_transactions >= 10
     assert found.different.is_empty, (seed, found.different, found.differences)
-    assert found.equal, (seed, found.only_left.gtids, found.only_right.gtids)
+    assert found.equal, (seed, found.only_left.gtid_set, found.only_right.gtid_set)
     if rows_only:
-        assert found.is_fully_compared, (seed, found.statements)
+        assert found.is_fully_compared, (seed, found.logged_as_statements)
 
 
 def diff_of(source: Server, replica: Server) -> LogDiff:

@@ -180,7 +180,9 @@ def test_relay_logs_hold_the_transactions_of_their_source(
     for folder in (tmp_path / "logs", tmp_path / "logs/source"):
         with binx.open(folder) as opened:
             rows = opened.changes("relayed.t").read_all().to_pylist()
-            transactions = [(one.gtid, one.kind, one.commit_time, one.rows) for one in opened.transactions()]
+            transactions = [
+                (one.gtid, one.kind, one.commit_timestamp, one.rows) for one in opened.transactions()
+            ]
         found.append(
             (transactions, [(row["_change_type"], row["_row"], *list(row.values())[-2:]) for row in rows])
         )

@@ -182,8 +182,8 @@ def test_what_was_purged_before_it_was_pulled_is_in_no_chain(clean: Server, tmp_
     assert begun.returncode == 0, begun.stderr
     assert "4 GTIDs in no chain" in begun.stderr
     first, second = json.loads(binx("pull", "--status", tmp_path, "--json").out)["chains"]
-    assert (first["missing"], GtidSet.parse(second["missing"]).count) == ("", 4)
-    assert second["missing"] in binx("pull", "--status", tmp_path).out
+    assert (first["missing_gtids"], GtidSet.parse(second["missing_gtids"]).count) == ("", 4)
+    assert second["missing_gtids"] in binx("pull", "--status", tmp_path).out
 
 
 def test_another_server_is_refused_and_followed_after_a_failover(
@@ -238,7 +238,7 @@ def test_status_and_options_of_a_file(clean: Server, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "binx", "pull", "--status", str(to), "--json"]
     status = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     assert not status["running"]
-    assert (status["log"], status["position"]) == ("mysql-bin.000001", clean.binlogs()[0].stat().st_size)
+    assert (status["file"], status["position"]) == ("mysql-bin.000001", clean.binlogs()[0].stat().st_size)
 
 
 @pytest.fixture(scope="module")

@@ -149,7 +149,7 @@ def test_its_events_are_listed(log: bytes) -> None:
     source = Watched(log)
     listing = EventListing([BinlogFile(source)], inner=True, as_json=True)
     lines = [json.loads(line) for part in listing.lines() for line in part.splitlines()]
-    assert sum(line["type"] == "WRITE_ROWS" for line in lines) == len(VALUES) + 1
+    assert sum(line["event_type"] == "WRITE_ROWS" for line in lines) == len(VALUES) + 1
     assert listing.problems == []
     assert source.largest <= READ_BYTES
 
@@ -162,7 +162,7 @@ def test_a_wrong_checksum_is_told(level: Level) -> None:
         scanned(bytes(damaged), level)
     listing = EventListing([BinlogFile(Bytes(bytes(damaged)))], as_json=True)
     lines = [json.loads(line) for part in listing.lines() for line in part.splitlines()]
-    assert [line["checksum"] for line in lines if line["type"] == "TRANSACTION_PAYLOAD"] == ["bad"]
+    assert [line["checksum"] for line in lines if line["event_type"] == "TRANSACTION_PAYLOAD"] == ["bad"]
     _, found = scanned(bytes(damaged), level, on_damage=OnDamage.SALVAGE)
     assert [one[5] for one in found] == [2]
 

@@ -42,7 +42,7 @@ LOG = (TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001").read_bytes()
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     chains = [Chain.of(FACTS, number, "mysql-bin.000007") for number in range(2)]
     assert [chain.folder for chain in chains] == ["", "chain-2"]
-    state = PullState(chains, {"log": "mysql-bin.000008"})
+    state = PullState(chains, {"file": "mysql-bin.000008"})
     assert read_state(tmp_path) is None
     state.write(tmp_path)
     assert read_state(tmp_path) == state
@@ -66,10 +66,10 @@ def test_the_status_after_a_start_that_failed(tmp_path: Path) -> None:
     assert (first["running"], first["chains"]) == (False, [])
     assert "the connection failed" in first["error"]
     chain = Chain("", "mysql-bin.000001", "mysql", "", 1, "9.7.0", "2026-11-28T00:00:00Z")
-    PullState([chain], {"log": "mysql-bin.000007", "position": 90, "gtid": "0-1-5"}).write(tmp_path / "logs")
+    PullState([chain], {"file": "mysql-bin.000007", "position": 90, "gtid": "0-1-5"}).write(tmp_path / "logs")
     assert binx(*start).code == 1
     later = json.loads(binx("pull", "--status", tmp_path / "logs", "--json").out)
-    assert (later["log"], later["position"], later["gtid"]) == ("mysql-bin.000007", 90, "0-1-5")
+    assert (later["file"], later["position"], later["gtid"]) == ("mysql-bin.000007", 90, "0-1-5")
     assert "the connection failed" in later["error"]
 
 
@@ -85,10 +85,29 @@ def test_the_status_tells_whether_a_pull_is_running(tmp_path: Path) -> None:
 
 
 def test_a_state_that_cannot_be_understood_is_an_error(tmp_path: Path) -> None:
-    for text, error in (("{", DamagedError), ('{"contract": 2}', UnsupportedError), ("[]", DamagedError)):
+    for text, error in (("{", DamagedError), ('{"contract": 3}', UnsupportedError), ("[]", DamagedError)):
         (tmp_path / STATE).write_text(text)
         with pytest.raises(error):
             read_state(tmp_path)
+
+
+def test_a_state_of_the_first_contract_is_read_with_the_names_of_now(tmp_path: Path) -> None:
+    chain = {
+        "folder": "", "first": "mysql-bin.000007", "flavour": "mysql", "server_uuid": "u", "server_id": 1,
+        "server_version": "9.7.0", "begun": "2026-11-28T00:00:00Z", "missing": "u:1-3",
+    }  # fmt: skip
+    status = {
+        "log": "mysql-bin.000008", "position": 90, "committed": 1_795_254_532_000_000,
+        "acknowledged": {"log": "mysql-bin.000008", "position": 90},
+    }  # fmt: skip
+    (tmp_path / STATE).write_text(json.dumps({"contract": 1, "chains": [chain], "status": status}))
+    found = json.loads(binx("pull", "--status", tmp_path, "--json").out)
+    assert (found["file"], found["commit_timestamp"]) == ("mysql-bin.000008", "2026-11-21T09:48:52Z")
+    assert found["acknowledged"] == {"file": "mysql-bin.000008", "position": 90}
+    assert (found["chains"][0]["first_file"], found["chains"][0]["missing_gtids"]) == (
+        "mysql-bin.000007",
+        "u:1-3",
+    )
 
 
 def test_places_are_ordered_as_logs_are() -> None:

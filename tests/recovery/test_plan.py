@@ -38,7 +38,7 @@ RECORDS = {shop: records(logs_of(shop)) for shop in SHOPS}
 
 
 def microseconds(record: TransactionRecord) -> int:
-    return round(record.commit_time.timestamp() * 1_000_000)
+    return round(record.commit_timestamp.timestamp() * 1_000_000)
 
 
 def plan(paths: Sequence[Path], backup: BackupPosition, target: Target | None = None) -> RecoveryPlan:
@@ -86,12 +86,12 @@ def test_replay_begins_behind_the_backup_and_ends_at_the_target(shop: str, data:
             result = plan(logs_of(shop), backup, target)
             assert result.covered
             assert result.transactions == expected - held
-            assert not result.held
+            assert not result.held_gtids
             if expected > held:
-                assert result.begin == begins_with(transactions[held])
-                assert result.end == ends_with(transactions[expected - 1])
+                assert result.first == begins_with(transactions[held])
+                assert result.last == ends_with(transactions[expected - 1])
             else:
-                assert (result.begin, result.end, result.replayable) == (None, None, False)
+                assert (result.first, result.last, result.replayable) == (None, None, False)
 
 
 @pytest.mark.parametrize("shop", SHOPS)
@@ -106,7 +106,7 @@ def test_each_log_that_is_removed_is_named(shop: str, kind: int) -> None:
     for removed in needed:
         result = plan([path for path in paths if str(path) != removed], backup, target)
         assert not result.covered
-        assert Path(removed).name in result.missing_logs
+        assert Path(removed).name in result.missing_files
         # What lacks at the end alone does not keep the rest from being replayed.
         assert result.replayable == (removed == needed[-1])
 
@@ -119,8 +119,8 @@ def test_logs_before_the_backup_and_behind_the_target_are_not_needed(shop: str) 
     for backup in backups_of(transactions, indexes[3]):
         target = Target(TargetKind.GTIDS, gtids=gtids_of([transactions[indexes[-3]]]))
         result = plan(paths[2:3], backup, target)
-        assert (result.covered, [log.path for log in result.logs]) == (True, [str(paths[2])])
-        assert (result.logs[0].start, result.logs[0].end) == (
+        assert (result.covered, [log.path for log in result.files]) == (True, [str(paths[2])])
+        assert (result.files[0].start, result.files[0].end) == (
             transactions[indexes[3]].start,
             transactions[indexes[-3]].end,
         )
@@ -145,7 +145,7 @@ def test_gtids_that_begin_anew_do_not_tell_what_the_backup_holds(tmp_path: Path)
     *_, by_gtid, by_both = backups_of(RECORDS["mysql-9.7"], len(RECORDS["mysql-9.7"]) - 5)
     for backup in (by_gtid, by_both):
         result = plan([index], backup)
-        assert "are not among those that the file lists as logged before it" in result.problems[0]
+        assert "are not among those that the file lists as logged before it" in result.reasons[0]
         assert not result.replayable
 
 
@@ -153,8 +153,8 @@ def test_what_the_backup_holds_between_others_is_passed_over() -> None:
     transactions = RECORDS["mysql-9.7"]
     later = [transactions[40], *transactions[500:503]]
     result = plan(logs_of("mysql-9.7"), BackupPosition("", 0, gtids_of([*transactions[:30], *later])))
-    assert result.begin == begins_with(transactions[30])
-    assert result.held == gtids_of(later)
+    assert result.first == begins_with(transactions[30])
+    assert result.held_gtids == gtids_of(later)
     assert result.transactions == len(transactions) - 34
 
 
@@ -165,13 +165,13 @@ def test_a_backup_behind_the_target_is_refused(shop: str) -> None:
     for backup in backups_of(transactions, 30):
         for kind in (TargetKind.GTIDS, TargetKind.BEFORE):
             result = plan(logs_of(shop), backup, Target(kind, gtids=early))
-            assert "take an older backup" in result.problems[0]
+            assert "take an older backup" in result.reasons[0]
             assert not result.replayable
     for backup in backups_of(transactions, 30):
         target = Target(TargetKind.TIME, time=microseconds(transactions[0]))
-        assert "take an older backup" in plan(logs_of(shop), backup, target).problems[0]
+        assert "take an older backup" in plan(logs_of(shop), backup, target).reasons[0]
         target = Target(TargetKind.BEFORE, gtids=early)
-        assert "take an older backup" in plan(logs_of(shop), backup, target).problems[0]
+        assert "take an older backup" in plan(logs_of(shop), backup, target).reasons[0]
 
 
 def test_a_set_of_which_the_backup_holds_some_is_no_target_to_stop_before() -> None:
@@ -180,7 +180,7 @@ def test_a_set_of_which_the_backup_holds_some_is_no_target_to_stop_before() -> N
     for held in (30, 800):
         for backup in backups_of(transactions, held)[1:]:
             result = plan(logs_of("mysql-9.7"), backup, target)
-            assert "take an older backup" in result.problems[0]
+            assert "take an older backup" in result.reasons[0]
 
 
 @pytest.mark.parametrize("shop", SHOPS)
@@ -188,7 +188,7 @@ def test_a_backup_that_stands_at_the_target_needs_no_replay(shop: str) -> None:
     transactions = RECORDS[shop]
     target = Target(TargetKind.GTIDS, gtids=gtids_of([transactions[29]]))
     result = plan(logs_of(shop), backups_of(transactions, 30)[0], target)
-    assert (result.covered, result.begin) == (True, None)
+    assert (result.covered, result.first) == (True, None)
 
 
 @pytest.mark.parametrize("shop", SHOPS)
@@ -198,25 +198,25 @@ def test_a_time_behind_the_logs_is_not_covered(shop: str) -> None:
     target = Target(TargetKind.TIME, time=max(map(microseconds, transactions)) + 3_600_000_000)
     result = plan(logs_of(shop), backup, target)
     assert (result.covered, result.replayable) == (False, True)
-    assert result.end == ends_with(transactions[-1])
+    assert result.last == ends_with(transactions[-1])
 
 
 def test_a_position_that_the_log_does_not_have_is_refused() -> None:
     paths, transactions = logs_of("mysql-9.7"), RECORDS["mysql-9.7"]
     name = paths[0].name
     result = plan(paths, BackupPosition(name, paths[0].stat().st_size + 1))
-    assert "the log was copied before the backup was made" in result.problems[0]
+    assert "the log was copied before the backup was made" in result.reasons[0]
     with pytest.raises(UsageError, match="is inside the transaction at"):
         plan(paths, BackupPosition(name, transactions[5].start + 20))
     result = plan(paths, BackupPosition("mysql-bin.000000", 4))
-    assert "is not among the logs" in result.problems[0]
+    assert "is not among the logs" in result.reasons[0]
 
 
 def test_gtids_are_followed_where_the_position_is_of_another_server() -> None:
     transactions = RECORDS["mysql-9.7"]
     gtids = gtids_of(transactions[:30])
     found = plan(logs_of("mysql-9.7"), BackupPosition("mysql-bin.000001", 157, gtids))
-    assert (found.covered, found.begin) == (True, begins_with(transactions[30]))
+    assert (found.covered, found.first) == (True, begins_with(transactions[30]))
     assert any("disagree" in note for note in found.notes)
 
 
@@ -237,9 +237,7 @@ def test_a_domain_whose_numbers_go_back_refuses_what_gtids_alone_tell(
     assert plan([log], by_position).transactions == len(transactions) - held
     result = plan([log], by_gtid)
     assert (not result.replayable) == refused
-    assert ["after higher numbers of its domain" in problem for problem in result.problems] == [
-        True
-    ] * refused
+    assert ["after higher numbers of its domain" in problem for problem in result.reasons] == [True] * refused
 
 
 def test_logs_of_several_servers_are_told_apart_by_the_backup(tmp_path: Path) -> None:
@@ -251,7 +249,7 @@ def test_logs_of_several_servers_are_told_apart_by_the_backup(tmp_path: Path) ->
     for shop in SHOPS:
         *_, backup = backups_of(RECORDS[shop], 30)
         found = plan(both, backup)
-        assert (found.begin, found.covered) == (begins_with(RECORDS[shop][30]), True)
+        assert (found.first, found.covered) == (begins_with(RECORDS[shop][30]), True)
         assert ["left out" in note for note in found.notes] == [True]
     with pytest.raises(UsageError, match="give the logs of one"):
         plan(both, BackupPosition("mysql-bin.000001", 157))
@@ -266,7 +264,7 @@ def test_the_end_of_a_base_name_is_not_that_of_its_servers_logs(tmp_path: Path) 
     *_, backup = backups_of(RECORDS[SHOPS[0]], 30)
     found = plan(copied, backup)
     assert (found.covered, found.replayable) == (False, True)
-    assert "new-bin.000004 was begun after" in found.problems[0]
+    assert "new-bin.000004 was begun after" in found.reasons[0]
     assert plan(copied, backup, Target(TargetKind.GTIDS, gtids=gtids_of(RECORDS[SHOPS[0]][99:100]))).covered
 
 

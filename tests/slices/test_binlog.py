@@ -357,7 +357,7 @@ def facts_of(log: Path) -> str:
         document = json.loads(line)
         for place in (*places, "transaction" if document["gtid"] is None else "", "how"):
             document.pop(place, None)
-        for item in (*document["changes"], *document["statements"], *document["tables"]):
+        for item in (*document["changes"], *document["sql_statements"], *document["tables"]):
             item.pop("position", None)
             item["db"] = {"another_name": "small", "s": "shop"}.get(item["db"], item["db"])
             item.pop("sql", None) if document["kind"] == "xa" else None

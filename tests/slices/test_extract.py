@@ -90,7 +90,7 @@ def test_gtids_that_are_missing_everywhere_are_told(shop: Path, demo: dict[str, 
     with open_chain(logs(shop)) as chain:
         report = extract(chain, Selection(gtids=wanted), str(tmp_path / "one.binlog"))
     assert report.transactions == 1
-    assert str(report.missing) == f"{source}:99990-99999"
+    assert str(report.absent_gtids) == f"{source}:99990-99999"
     assert report.bytes == (tmp_path / "one.binlog").stat().st_size
 
 
@@ -202,7 +202,7 @@ def test_transactions_without_a_chosen_row_have_no_line_and_no_statement(tmp_pat
     logs = logs_of("mysql-9.7")
     lines, report = run(logs, tmp_path, ORDERS, format=SliceFormat.JSON, **options)
     documents = [json.loads(line) for line in lines.splitlines()]
-    assert all(document["changes"] and not document["statements"] for document in documents)
+    assert all(document["changes"] and not document["sql_statements"] for document in documents)
     text, report = run(logs, tmp_path, ORDERS, format=SliceFormat.SQL, **options)
     assert report.transactions == len(documents) == text.count("\nBEGIN;\n")
     assert any("statements left out" in warning for warning in report.warnings)

@@ -182,7 +182,7 @@ def test_the_counts_per_table_are_those_of_the_servers_reader(server: str) -> No
 
 def test_a_statement_stands_with_its_session_in_the_transaction_that_it_is_of() -> None:
     found = lines(json_of(TESTDATA / "mysql-9.7" / "small" / "statements.binlog"))
-    statements = [statement for line in found for statement in line["statements"]]
+    statements = [statement for line in found for statement in line["sql_statements"]]
     assert statements[0]["sql"] == "CREATE DATABASE small"
     assert any(statement["event_timestamp"] == "2026-03-02T08:00:00.654321Z" for statement in statements)
     assert any(statement["options"].get("time_zone") == "+05:30" for statement in statements)

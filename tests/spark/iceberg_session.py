@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from binx.errors import BinxError
 from binx.lake.place import Place
 from binx.lake.state.output import Output
+from binx.report.document import document
 from binx.spark.catalog import Catalog
 from binx.spark.run import load
 from tests.lake.conftest import options_of
@@ -49,7 +50,7 @@ def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
         return [row.asDict(recursive=True) for row in spark.sql(asked["sql"]).collect()]
     if "load" in asked:
         summary = load(options_of(asked["load"]), lambda: nullcontext(spark))
-        return summary.to_json() | {"exit_code": int(summary.exit_code)}
+        return document("load", summary) | {"exit_code": int(summary.exit_code)}
     place = Place(asked["publish"])
     catalog = Catalog(Output(place).state, place, asked.get("catalog", "ice"), lambda _: True)
     had_work = catalog.has_work

@@ -349,6 +349,6 @@ def test_a_catalog_that_fails_stops_no_load(tmp_path: Path, load: Load) -> None:
     for _ in range(2):
         code, summary = load(tmp_path / "in", out, "--catalog", "nowhere")
         assert code == 1
-        assert (summary["load"], {one["complete"] for one in summary["tables"]}) == (1, {"yes"})
+        assert (summary["load"], {one["completeness"] for one in summary["tables"]}) == (1, {"yes"})
         assert all("the next load tries again" in one["error"] for one in summary["tables"])
     assert load(tmp_path / "in", out)[0] == 0

@@ -115,7 +115,7 @@ def count_with_binx(path: Path, *, verify: bool = True) -> Counts:
         figures = gather([file], verify=verify)
     events: Counter[str] = Counter()
     for one in figures["event_types"]:
-        events[_plain_name(one["type"])] += one["events"] + one["compressed_events"]
+        events[_plain_name(one["event_type"])] += one["events"] + one["compressed_events"]
     rows = {}
     for one in figures["tables"]:
         changes = (one["inserts"], one["updates"], one["deletes"])

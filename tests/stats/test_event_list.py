@@ -18,9 +18,9 @@ from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
+from binx.report.records import names_of
 from binx.stats import event_list
 from binx.stats.event_list import (
-    EVENT_COLUMNS,
     PLAIN_EVENT_COLUMNS,
     EventListing,
     flag_names,
@@ -32,6 +32,10 @@ from tests.stats.logs import BytesSource, Statement, log_bytes
 LOGS = sorted(TESTDATA.glob("*/small/*.binlog"))
 PLACE = re.compile(r"^# at (\d+)$", re.MULTILINE)
 HEADER = re.compile(r"^#\d{6} [ \d]\d:\d\d:\d\d server id (\d+)  end_log_pos (\d+) ", re.MULTILINE)
+
+
+def end_of(event: dict[str, Any]) -> int:
+    return int(event["position"] + event["bytes"])
 
 
 def listed(*files: BinlogFile, **options: Any) -> list[dict[str, Any]]:
@@ -54,10 +58,10 @@ def test_events_are_those_that_the_servers_reader_prints(path: Path) -> None:
     assert set(places) <= set(map(int, PLACE.findall(text)))
     assert {(server, end) for server, end in printed if end} <= ends
     assert len(printed) > len(places) / 2
-    assert {one["checksum"] for one in found if one["type"] != "FORMAT_DESCRIPTION"} == (
+    assert {one["checksum"] for one in found if one["event_type"] != "FORMAT_DESCRIPTION"} == (
         {"ok"} if has_checksums else {"none"}
     )
-    assert all(one["expected"] and one["end"] == one["position"] + one["size"] for one in found)
+    assert all(one["expected"] for one in found)
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
@@ -69,11 +73,11 @@ def test_events_fill_the_file_and_belong_to_the_transactions_that_a_scan_finds(p
             for table in Scan(file, Level.LEVEL_EVENTS)
             for index in range(len(table))
         }
-        assert [4, *(one["end"] for one in found)] == [*(one["position"] for one in found), file.size]
+        assert [4, *(end_of(one) for one in found)] == [*(one["position"] for one in found), file.size]
     for (start, end), gtid in transactions.items():
         inside = [one for one in found if start <= one["position"] < end]
-        assert {(one["transaction"], one["gtid"]) for one in inside} == {(start, gtid)}
-    outside = [one for one in found if one["transaction"] is None]
+        assert {(one["start"], one["gtid"]) for one in inside} == {(start, gtid)}
+    outside = [one for one in found if one["start"] is None]
     assert not any(start <= one["position"] < end for one in outside for start, end in transactions)
 
 
@@ -85,12 +89,12 @@ def test_relay_logs_that_split_transactions_are_listed_each_by_its_own_size() ->
         found = listed(*files)
     for path in RELAY_LOGS:
         events = [one for one in found if one["file"] == Path(path).name]
-        ends = [4, *(one["end"] for one in events)]
+        ends = [4, *(end_of(one) for one in events)]
         assert ends == [*(one["position"] for one in events), Path(path).stat().st_size]
     assert all(one["expected"] for one in found)
     # The third to fifth log have only events of a transaction of the second, which they name by its GTID.
-    inside = [one for one in found if one["file"] == "relay-bin.000003" and "ROWS" in one["type"]]
-    assert {(one["transaction"], one["gtid"]) for one in inside} == {(None, "0-10-6")}
+    inside = [one for one in found if one["file"] == "relay-bin.000003" and "ROWS" in one["event_type"]]
+    assert {(one["start"], one["gtid"]) for one in inside} == {(None, "0-10-6")}
 
 
 def test_what_is_listed_of_some_relay_logs_is_part_of_what_is_listed_of_all() -> None:
@@ -99,7 +103,7 @@ def test_what_is_listed_of_some_relay_logs_is_part_of_what_is_listed_of_all() ->
         chosen = listed(*files, first=3, last=4, start=600, stop=600)
     second = [one["file"] for one in found].index("relay-bin.000005")
     first, last = found[:second], found[second:]
-    assert chosen == [one for one in first if one["end"] > 600] + [
+    assert chosen == [one for one in first if end_of(one) > 600] + [
         one for one in last if one["position"] < 600
     ]
 
@@ -111,7 +115,7 @@ def test_any_position_in_a_relay_log_begins_where_it_stands_among_all() -> None:
             events = [one for one in found if one["file"] == Path(path).name]
             for one in events:
                 chosen = listed(*files, first=place, last=place, start=one["position"])
-                assert chosen == [other for other in events if other["end"] > one["position"]]
+                assert chosen == [other for other in events if end_of(other) > one["position"]]
 
 
 def test_relay_logs_that_end_inside_a_transaction_are_told_of() -> None:
@@ -126,7 +130,7 @@ def test_relay_logs_that_end_inside_a_transaction_are_told_of() -> None:
 def test_no_event_between_transactions_has_a_gtid() -> None:
     with open_logs([str(TESTDATA / "mariadb-10.11/relay/source/mysql-bin.000001")]) as files:
         found = listed(*files)
-    assert {one["gtid"] for one in found if one["transaction"] is None} == {None}
+    assert {one["gtid"] for one in found if one["start"] is None} == {None}
 
 
 def test_events_within_payloads_follow_them(testdata: Path) -> None:
@@ -135,16 +139,16 @@ def test_events_within_payloads_follow_them(testdata: Path) -> None:
         totals = Scan(file, Level.LEVEL_TABLES)
         for _ in totals:
             pass
-        inside = Counter(EventType[one["type"]].value for one in both if one["inner"] is not None)
+        inside = Counter(EventType[one["event_type"]].value for one in both if one["inner"] is not None)
         assert inside == totals.totals().inner
     assert [one for one in both if one["inner"] is None] == outer
-    payloads = {one["position"]: one for one in outer if one["type"] == "TRANSACTION_PAYLOAD"}
+    payloads = {one["position"]: one for one in outer if one["event_type"] == "TRANSACTION_PAYLOAD"}
     assert payloads
     for one in both:
         if one["inner"] is not None:
             payload = payloads[one["position"]]
-            assert (one["gtid"], one["transaction"]) == (payload["gtid"], payload["transaction"])
-            assert (one["end"], one["checksum"]) == (None, "none")
+            assert (one["gtid"], one["start"]) == (payload["gtid"], payload["start"])
+            assert one["checksum"] == "none"
 
 
 def test_a_plain_line_has_the_same_values(testdata: Path) -> None:
@@ -153,9 +157,10 @@ def test_a_plain_line_has_the_same_values(testdata: Path) -> None:
         (text,) = EventListing([file], inner=True).lines()
     lines = [line.split("\t") for line in text.decode().splitlines()]
     for one, line in zip(documents, lines, strict=True):
-        assert list(one) == list(EVENT_COLUMNS)
+        assert list(one) == list(names_of("event"))
         assert one["flags"] == ([] if line[7] == "-" else line[7].split(","))
         one["flags"] = line[7]
+        one["end"] = None if one["inner"] is not None else end_of(one)
         if one["inner"] is not None:
             one["position"] = f"{one['position']}+{one['inner']}"
         assert line == ["-" if one[name] is None else str(one[name]) for name in PLAIN_EVENT_COLUMNS]
@@ -163,7 +168,7 @@ def test_a_plain_line_has_the_same_values(testdata: Path) -> None:
 
 def test_times_are_in_the_zone_asked_for(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "ddl.binlog")) as file:
-        assert listed(file, zone=ZoneInfo("Asia/Tokyo"))[0]["timestamp"] == "2026-11-21T18:49:12+09:00"
+        assert listed(file, zone=ZoneInfo("Asia/Tokyo"))[0]["event_timestamp"] == "2026-11-21T18:49:12+09:00"
 
 
 def shop_log(testdata: Path) -> BinlogFile:
@@ -174,15 +179,15 @@ def test_types_places_and_a_limit_choose_events(testdata: Path) -> None:
     with shop_log(testdata) as file:
         everything = listed(file)
         rows = parse_types("*_ROWS")
-        assert listed(file, types=rows) == [one for one in everything if one["type"].endswith("_ROWS")]
+        assert listed(file, types=rows) == [one for one in everything if one["event_type"].endswith("_ROWS")]
         middle = everything[len(everything) // 2]["position"]
-        assert listed(file, start=middle) == [one for one in everything if one["end"] > middle]
-        assert listed(file, start=middle + 3) == [one for one in everything if one["end"] > middle + 3]
+        assert listed(file, start=middle) == [one for one in everything if end_of(one) > middle]
+        assert listed(file, start=middle + 3) == [one for one in everything if end_of(one) > middle + 3]
         assert listed(file, stop=middle) == [one for one in everything if one["position"] < middle]
         assert listed(file, limit=7) == everything[:7]
         assert (
             listed(file, start=middle, limit=3, types=rows)
-            == [one for one in everything if one["end"] > middle and one["type"].endswith("_ROWS")][:3]
+            == [one for one in everything if end_of(one) > middle and one["event_type"].endswith("_ROWS")][:3]
         )
 
 
@@ -223,7 +228,7 @@ def test_a_wrong_checksum_is_noted_and_passed_over(testdata: Path) -> None:
         events = listed(file)
     data = bytearray(path.read_bytes())
     broken = events[len(events) // 2]
-    data[broken["end"] - 1] ^= 1
+    data[end_of(broken) - 1] ^= 1
     with BinlogFile(BytesSource(bytes(data), path.name)) as file:
         listing = EventListing([file], as_json=True)
         found = [json.loads(line) for text in listing.lines() for line in text.splitlines()]
@@ -240,7 +245,7 @@ def test_an_event_where_none_of_its_sort_can_stand_is_noted(testdata: Path) -> N
     with BinlogFile.open(str(path)) as file:
         events = listed(file)
     data = bytearray(path.read_bytes())
-    last = next(one["position"] for one in reversed(events) if one["type"] == "TABLE_MAP")
+    last = next(one["position"] for one in reversed(events) if one["event_type"] == "TABLE_MAP")
     data[last + 4] = EventType.GTID
     with BinlogFile(BytesSource(bytes(data), path.name)) as file:
         listing = EventListing([file], as_json=True)
@@ -274,11 +279,9 @@ def test_a_log_that_ends_between_the_events_of_a_transaction_is_listed_and_told(
     told = 0
     for one in events:
         cut = tmp_path / "mysql-bin.000001"
-        cut.write_bytes(data[: one["end"]])
-        following = [other for other in events if other["position"] >= one["end"]]
-        inside = (
-            one["transaction"] is not None and following and following[0]["transaction"] == one["transaction"]
-        )
+        cut.write_bytes(data[: end_of(one)])
+        following = [other for other in events if other["position"] >= end_of(one)]
+        inside = one["start"] is not None and following and following[0]["start"] == one["start"]
         with BinlogFile.open(str(cut)) as file:
             lines = EventListing([file], as_json=True).lines()
             if not inside:
@@ -331,8 +334,8 @@ def test_behind_damage_events_are_read_as_the_last_format_says() -> None:
     with BinlogFile(BytesSource(bytes(log), "relay-bin.000001")) as file:
         listing = EventListing([file], as_json=True, on_damage=OnDamage.SALVAGE)
         found = [json.loads(line) for text in listing.lines() for line in text.splitlines()]
-    assert [one["type"] for one in found].count("QUERY") == 39
-    assert {one["checksum"] for one in found if one["type"] == "QUERY"} == {"none"}
+    assert [one["event_type"] for one in found].count("QUERY") == 39
+    assert {one["checksum"] for one in found if one["event_type"] == "QUERY"} == {"none"}
     assert len(listing.problems) == 1
 
 
@@ -353,6 +356,6 @@ def test_an_incomplete_event_at_the_end_of_a_log_in_use_is_noted() -> None:
         last = json.loads(b"".join(listing.lines()).splitlines()[-1])
     (note,) = listing.notes
     assert note.startswith(
-        f"mysql-bin.000001: its last {len(log) - last['end']} bytes are an incomplete event"
+        f"mysql-bin.000001: its last {len(log) - end_of(last)} bytes are an incomplete event"
     )
     assert listing.problems == []

@@ -55,7 +55,7 @@ def statistics_of(paths: Sequence[Path], **options: Any) -> SimpleNamespace:
 
 
 def codes(figures: SimpleNamespace) -> dict[str, int]:
-    return {finding.code: finding.count for finding in figures.warnings}
+    return {finding.kind: finding.count for finding in figures.warnings}
 
 
 @pytest.mark.parametrize("flavour", SERVERS)
@@ -91,7 +91,7 @@ def test_the_same_logs_in_any_order_give_the_same_text(flavour: str) -> None:
     document = json.loads(text)
     assert list(document)[: len(CONTRACT)] == CONTRACT
     assert set(document["tables"][0]) == {"db", "table", "inserts", "updates", "deletes", "bytes"}
-    assert [file["name"] for file in document["files"]] == [path.name for path in paths]
+    assert [file["file"] for file in document["files"]] == [path.name for path in paths]
 
 
 @pytest.mark.parametrize("quick", [False, True])
@@ -106,7 +106,7 @@ def test_every_byte_of_every_readable_log_is_accounted_for(corpus: Path, quick: 
         parts = (file.header_bytes, file.transaction_bytes, file.unfinished_bytes, file.damaged_bytes)
         assert sum(parts) == path.stat().st_size
         assert all(part >= 0 for part in parts)
-        assert bool(file.damaged_bytes) == (not figures.complete) == (file.problem is not None)
+        assert bool(file.damaged_bytes) == (not figures.complete) == (file.error is not None)
 
 
 @pytest.mark.parametrize("flavour", SERVERS)
@@ -197,7 +197,7 @@ def test_the_first_and_the_last_are_those_by_time_wherever_they_stand() -> None:
         figures = figures_of([file])
     for found in (figures, figures.files[0]):
         assert (found.first.start, found.last.start) == (begins[1], begins[2])
-    finding = next(one for one in figures.warnings if one.code == "clock_back")
+    finding = next(one for one in figures.warnings if one.kind == "clock_back")
     assert (finding.count, "by up to 300 s" in finding.message) == (2, True)
 
 
@@ -241,7 +241,7 @@ def test_a_statement_that_cannot_be_read_leaves_all_figures_of_the_same_transact
     assert (figures.transactions, of_file.transactions) == (3, 3)
     assert of_file.first
     assert of_file.last
-    assert "expected 2 more bytes" in (of_file.problem or "")
+    assert "expected 2 more bytes" in (of_file.error or "")
     assert not figures.complete
 
 
@@ -286,7 +286,7 @@ def test_clocks_that_were_set_back_are_told_with_the_largest_step() -> None:
     assert moment & (1 << 55) - 1 == moment_of(last.commit_timestamp)
     data[place : place + 7] = (moment - 3_600_000_000).to_bytes(7, "little")
     with BinlogFile(BytesSource(bytes(data), path.name)) as file:
-        (found,) = (one for one in figures_of([file]).warnings if one.code == "clock_back")
+        (found,) = (one for one in figures_of([file]).warnings if one.kind == "clock_back")
     assert found.count == 1
     assert re.search(r"by up to 3,(600|59\d) s", found.message)
 
@@ -297,7 +297,7 @@ def test_transactions_of_over_a_minute_are_told() -> None:
         made += [Statement(begin, "BEGIN"), Statement(begin, "DELETE FROM t"), Statement(end, "COMMIT")]
     with log_of(made) as file:
         (found,) = (
-            one for one in figures_of([file], verify=False).warnings if one.code == "long_transaction"
+            one for one in figures_of([file], verify=False).warnings if one.kind == "long_transaction"
         )
     assert found.count == 2
     assert "took at least 7,199 s" in found.message

@@ -414,7 +414,7 @@ def test_transactions_that_go_on_in_the_next_relay_log_are_intact(server: str) -
     report = verify([str(folder / "relay-bin.index")])
     assert report.ok, report.problems
     sizes = {path.name: path.stat().st_size for path in folder.glob("relay-bin.0*")}
-    assert {file.name: file.bytes for file in report.files} == sizes
+    assert {file.file: file.bytes for file in report.files} == sizes
     assert all(file.header_bytes + file.transaction_bytes == file.bytes for file in report.files)
     assert sum("no ROTATE or STOP" in note for note in report.notes) == 1
 

@@ -21,9 +21,8 @@ from binx.errors import AbsentError, ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
+from binx.report.document import json_line
 from binx.source.age import parse_recipient, read_recipients
-from binx.source.json_text import json_text
-from binx.source.names import printable
 from binx.source.wording import counted
 from binx.stats.text import bytes_text
 from binx.storage.output import STANDARD_OUTPUT
@@ -272,19 +271,23 @@ def _restore(
         log = find_named(store, str(name))
         with progress_bar("restore", quiet=quiet) as bar:
             path = restore_log(store, log, output, bar.reach)
-        size, transactions, facts = log.bytes, log.transactions, {"name": log.stem, "sha256": log.sha256}
+        size, transactions, facts = (
+            log.bytes,
+            log.transactions,
+            {"archived_as": log.stem, "sha256": log.sha256},
+        )
     else:
         if selection.times_text and not quiet:
             say_note(selection.times_text)
         span = restore_span(store, selection, output, server_id)
         say_losses(span.warnings)
         losses = say_losses(span.damage)
-        size, transactions, missing = span.bytes, span.transactions, span.missing
-        facts = {"missing": str(missing)}
+        size, transactions, missing = span.bytes, span.transactions, span.absent_gtids
+        facts = {"absent_gtids": missing}
     if as_json and path != STANDARD_OUTPUT:
         with text_output(plain=True) as text:
-            document = {"output": printable(path), "bytes": size, "transactions": transactions, **facts}
-            text.line(json_text(document))
+            facts |= {"output": path, "bytes": size, "transactions": transactions}
+            text.line(json_line("restored", facts))
     elif not quiet:
         say_note(f"{path}: {counted(transactions, 'transaction')}, {bytes_text(size)}, verified")
     return ending(missing, losses=losses)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from binx.cli.layout import section_lines
 from binx.cli.options import QUIET, as_json_option
 from binx.cli.terminal import say_note, screen, text_output
 from binx.errors import ExitCode, UsageError
+from binx.report.document import json_line
 from binx.stats.sections import TEXT, Column, Section
 
 EXAMPLES = (
@@ -50,9 +50,7 @@ def config_command(ctx: click.Context, only_path: bool, as_json: bool, quiet: bo
             return ExitCode.DONE
         defaults = list(_defaults(ctx))
         if as_json:
-            settings = [default._asdict() for default in defaults]
-            document = {"file": path, "exists": exists, "settings": settings}
-            output.line(json.dumps(document, ensure_ascii=False))
+            output.line(json_line("config", {"path": path, "exists": exists, "settings": defaults}))
         elif defaults:
             rows = [default._replace(value=_shown(default.value)) for default in defaults]
             width, colour = screen()

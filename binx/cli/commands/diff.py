@@ -14,20 +14,21 @@ from binx.errors import ExitCode
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection, wanted_gtids
-from binx.source.json_text import json_text
+from binx.report.document import json_line
+from binx.report.records import names_of
 from binx.source.wording import counted
 from binx.stats.text import safe_text
 
 if TYPE_CHECKING:
-    from binx.compare.diff import ChangePair, Difference, Lacking, LogDiff
-    from binx.compare.side import ShownChange, Side
+    from binx.compare.diff import ChangePair, Difference, LogDiff
+    from binx.compare.side import ShownChange
 
 EXAMPLES = (
     Example("whether a replica has the same transactions as its source", "binx diff source/ replica/"),
     Example("by GTIDs only, which is faster", "binx diff --gtids source/ replica/"),
     Example(
         "the replica's errant transactions, for programs",
-        "binx diff --gtids --json source/ replica/ | jq -r .only_right.errant",
+        "binx diff --gtids --json source/ replica/ | jq -r .only_right.errant_gtids",
     ),
 )
 
@@ -86,22 +87,26 @@ def diff_command(
             on_damage=logs.on_damage,
         )
         bar.hide()
-        for line in [_document(found)] if as_json else _lines(found, left, right):
+        for line in [json_line("comparison", _facts(found))] if as_json else _lines(found, left, right):
             output.line(line)
     losses = say_losses([*found.left.damage, *found.right.damage])
-    return ending(found.missing, losses=losses or not (found.equal and found.is_fully_compared))
+    return ending(found.absent_gtids, losses=losses or not (found.equal and found.is_fully_compared))
 
 
 def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
     """Yield the report for people."""
     for name, path, side in (("A", left, found.left), ("B", right, found.right)):
-        held = f"{counted(side.files, 'log')}, {counted(side.transactions, 'transaction')}"
+        held = f"{counted(side.logs, 'log')}, {counted(side.transactions, 'transaction')}"
         yield f"{name}  {safe_text(path)}: {held}"
-        if side.anonymous:
-            yield f"   {side.anonymous:,} of them without GTID, not compared"
-    yield _titled("in both", found.common)
-    yield from _listed("before B", found.left.gtids & found.right.before, "B had these before its first log")
-    yield from _listed("before A", found.right.gtids & found.left.before, "A had these before its first log")
+        if side.anonymous_transactions:
+            yield f"   {side.anonymous_transactions:,} of them without GTID, not compared"
+    yield _titled("in both", found.common_transactions)
+    yield from _listed(
+        "before B", found.left.gtid_set & found.right.previous_gtids, "B had these before its first log"
+    )
+    yield from _listed(
+        "before A", found.right.gtid_set & found.left.previous_gtids, "A had these before its first log"
+    )
     yield from _listed(
         "in no log", found.in_no_log, "listed before the logs of one, and unknown to the other"
     )
@@ -128,8 +133,12 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
     for db, table in found.not_compared:
         name = f"{safe_text(db)}.{safe_text(table)}"
         yield f"{'not compared':<{_TITLE_WIDTH}}{name}: it has a column of an unknown type"
-    yield from _listed("not compared", found.statements, "one side logged statements, the other row changes")
-    yield from _listed("logged otherwise", found.other_columns, "equal in the columns that both sides logged")
+    yield from _listed(
+        "not compared", found.logged_as_statements, "one side logged statements, the other row changes"
+    )
+    yield from _listed(
+        "logged otherwise", found.logged_otherwise, "equal in the columns that both sides logged"
+    )
     yield _titled("different", found.different.count)
     for one in found.differences:
         yield from _difference(one)
@@ -151,10 +160,10 @@ def _listed(title: str, gtids: GtidSet, why: str) -> Iterator[str]:
 
 def _difference(one: Difference) -> Iterator[str]:
     yield f"  {one.gtid}"
-    for pair in one.pairs[:_CHANGES_SHOWN]:
+    for pair in one.changes[:_CHANGES_SHOWN]:
         yield from _pair(pair)
-    if len(one.pairs) > _CHANGES_SHOWN:
-        yield f"    and {len(one.pairs) - _CHANGES_SHOWN:,} more"
+    if len(one.changes) > _CHANGES_SHOWN:
+        yield f"    and {len(one.changes) - _CHANGES_SHOWN:,} more"
 
 
 def _pair(pair: ChangePair) -> Iterator[str]:
@@ -198,50 +207,20 @@ def _values(change: ShownChange) -> dict[str, str]:
     }
 
 
-def _document(found: LogDiff) -> str:
-    """Return the same as one JSON object."""
-    document = {
-        "equal": found.equal,
-        "left": _side(found.left),
-        "right": _side(found.right),
-        "only_left": _only(found.only_left),
-        "only_right": _only(found.only_right),
-        "common": found.common,
-        "in_no_log": _counted(found.in_no_log),
-        "compared": found.compared,
-        "different": _counted(found.different),
-        "differences": [
-            {
-                "gtid": one.gtid,
-                "changes": [{"left": _shown(pair.left), "right": _shown(pair.right)} for pair in one.pairs],
-            }
-            for one in found.differences
-        ],
-        "logged_otherwise": _counted(found.other_columns),
-        "statements": _counted(found.statements),
-        "not_compared": [{"db": db, "table": table} for db, table in found.not_compared],
-    }
-    return json_text(document)
-
-
-def _side(one: Side) -> dict[str, Any]:
-    return {
-        "files": one.files,
-        "gtids": str(one.gtids),
-        "before": str(one.before),
-        "transactions": one.transactions,
-        "anonymous": one.anonymous,
-    }
-
-
-def _only(lacking: Lacking) -> dict[str, Any]:
-    named = {"errant": lacking.errant, "perhaps_purged": lacking.purged, "statements": lacking.unlogged}
-    return {**_counted(lacking.gtids), **{name: str(part) for name, part in named.items()}}
-
-
-def _counted(gtids: GtidSet) -> dict[str, Any]:
-    return {"gtids": str(gtids), "count": gtids.count}
-
-
-def _shown(change: ShownChange | None) -> Any:
-    return None if change is None else change.shown
+def _facts(found: LogDiff) -> dict[str, Any]:
+    """Return the comparison for programs, with changes as they are shown."""
+    facts = {name: getattr(found, name) for name in names_of("comparison")}
+    facts["differences"] = [
+        {
+            "gtid": one.gtid,
+            "changes": [
+                {
+                    "left": None if pair.left is None else pair.left.shown,
+                    "right": None if pair.right is None else pair.right.shown,
+                }
+                for pair in one.changes
+            ],
+        }
+        for one in found.differences
+    ]
+    return facts

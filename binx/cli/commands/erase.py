@@ -11,7 +11,7 @@ from binx.cli.options import QUIET, as_json_option
 from binx.cli.selecting import parse_condition
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode
-from binx.source.json_text import json_text
+from binx.report.document import json_line
 from binx.source.wording import counted
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def erase_command(
     erased = erase(output, table, where, break_lock=break_lock)
     with text_output() as text:
         if as_json:
-            figures = {name: getattr(erased, name) for name in erased.__slots__}
-            text.line(json_text(figures))
+            text.line(json_line("erased", erased))
         elif not quiet:
             text.line(
                 f"{counted(erased.keys, 'key')} erased: {counted(erased.history, 'row')} of history,"

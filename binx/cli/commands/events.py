@@ -25,12 +25,12 @@ EXAMPLES = (
     Example("what was logged as statements", "binx events --type QUERY,XA_PREPARE mysql-bin.000003"),
     Example(
         "number of events by type, including those in compressed payloads",
-        "binx events --inner --json mysql-bin.000003 | jq -r .type | sort | uniq -c",
+        "binx events --inner --json mysql-bin.000003 | jq -r .event_type | sort | uniq -c",
     ),
 )
 
 _SECTION = "Which events"
-_TRANSACTION = PLAIN_EVENT_COLUMNS.index("transaction")
+_TRANSACTION = PLAIN_EVENT_COLUMNS.index("start")
 
 
 @command(
@@ -119,10 +119,10 @@ def _screen(texts: Iterable[bytes], zone: tzinfo, width: int, colour: bool) -> I
     columns = {
         "position": Column("POSITION", number),
         "end": Column("END", number, spare=6),
-        "type": Column("TYPE", plain),
-        "size": Column("SIZE", Form(lambda text: f"{int(text):,}", str)),
+        "event_type": Column("TYPE", plain),
+        "bytes": Column("SIZE", Form(lambda text: f"{int(text):,}", str)),
         "server_id": Column("SERVER", number, spare=5),
-        "timestamp": Column(
+        "event_timestamp": Column(
             f"TIME ({zone_name(zone)})", Form(lambda text: text[:19].replace("T", " "), str, TIMES), spare=4
         ),
         "flags": Column("FLAGS", plain, spare=7),

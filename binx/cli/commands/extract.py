@@ -203,7 +203,7 @@ def extract_command(
     if not logs.quiet:
         say_losses(report.warnings)
     logs.notes([f"transactions written: {report.transactions:,} ({report.bytes:,} bytes)"])
-    return logs.ending(report.missing, losses=say_losses(report.damage))
+    return logs.ending(report.absent_gtids, losses=say_losses(report.damage))
 
 
 def _refuse_idle_options(

@@ -26,7 +26,7 @@ EXAMPLES = (
     ),
     Example(
         "logs that were still being written",
-        "binx index --json mysql-bin.* | jq -r 'select(.unfinished_bytes > 0) | .log'",
+        "binx index --json mysql-bin.* | jq -r 'select(.unfinished_bytes > 0) | .path'",
     ),
 )
 
@@ -117,15 +117,15 @@ def _size(path: str) -> int:
 
 def _write_report(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
     if as_json:
-        from binx.source.json_text import json_text
+        from binx.report.document import json_line
 
-        output.line(json_text(done.as_dict()))
+        output.line(json_line("index", done))
         return
-    text = f"{safe_text(done.index)}: {done.state}"
-    if done.transactions is not None and done.bytes is not None:
-        text += f", {counted(done.transactions, 'transaction')}, {bytes_text(done.bytes)}"
+    text = f"{safe_text(done.index_path)}: {done.state}"
+    if done.transactions is not None and done.index_bytes is not None:
+        text += f", {counted(done.transactions, 'transaction')}, {bytes_text(done.index_bytes)}"
     if done.unfinished_bytes:
         text += f"; the log's last {done.unfinished_bytes:,} bytes are an incomplete transaction"
-    if done.problem is not None:
-        text += f": {done.problem}"
+    if done.error is not None:
+        text += f": {done.error}"
     output.line(text)

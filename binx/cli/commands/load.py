@@ -15,7 +15,7 @@ from binx.errors import ExitCode, UsageError
 from binx.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
 from binx.lake.summary import Summary, load_status
 from binx.lake.table_name import TableName
-from binx.source.json_text import json_text
+from binx.report.document import json_line
 from binx.spark.run import run_load
 from binx.stats.text import safe_text
 
@@ -136,7 +136,7 @@ def load_command(
 def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = False) -> ExitCode:
     with text_output() as text:
         if as_json:
-            text.line(json_text({**summary.to_json(), "exit_code": int(summary.exit_code)}))
+            text.line(json_line("load", summary))
         elif not quiet:
             for line in _table(summary, ("current",) if is_status else _FIGURES):
                 text.line(line)
@@ -161,6 +161,6 @@ def _table(summary: Summary, figures: tuple[str, ...]) -> list[str]:
     for table in summary.tables:
         counts = [getattr(table, name) for name in figures]
         texts = [UNKNOWN if count is None else f"{count:,}" for count in counts]
-        rows.append([safe_text(str(table.name)), *texts, table.complete])
+        rows.append([safe_text(str(table.name)), *texts, table.completeness])
     head = ["table", *figures, "complete"]
     return aligned_lines([head, *rows], [False, *(True for _ in figures), False]) if rows else []

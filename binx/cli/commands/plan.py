@@ -13,11 +13,12 @@ from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition, read_backup_position
-from binx.log.selection.moments import Position, format_time, parse_zoned_time
+from binx.log.selection.moments import Position, parse_zoned_time
 from binx.log.selection.options import ShortGtids, parse_gtids, resolved
 from binx.recovery.commands import Way, replay_ways
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
-from binx.source.json_text import json_text
+from binx.report.document import json_line
+from binx.report.records import names_of
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text, time_text
 
@@ -86,7 +87,7 @@ def plan_command(
         with logs.opened("plan", warns=False) as (chain, _):
             plan = plan_recovery(chain, position, target)
         ways = replay_ways(plan)
-        lines = [json_text(_document(plan, ways))] if as_json else _lines(plan, ways, zone)
+        lines = [json_line("plan", _facts(plan, ways))] if as_json else _lines(plan, ways, zone)
         for line in lines:
             output.line(line)
     return ExitCode.DONE if plan.covered else ExitCode.ABSENT
@@ -116,27 +117,27 @@ def _target(
 def _lines(plan: RecoveryPlan, ways: list[Way], zone: tzinfo) -> Iterator[str]:
     """Yield the plan for people; commands are left to the terminal to wrap, so that they can be copied."""
     facts = [("covered", "yes" if plan.covered else "no")]
-    facts += [("problem", problem) for problem in plan.problems]
-    facts += [("missing", name) for name in plan.missing_logs]
+    facts += [("problem", problem) for problem in plan.reasons]
+    facts += [("missing", name) for name in plan.missing_files]
     if plan.missing_gtids:
         facts.append(("missing", f"GTIDs {plan.missing_gtids}"))
     source = f", noted in {plan.backup.noted_in}" if plan.backup.noted_in else ""
     facts += [("backup", f"{plan.backup}{source}"), ("target", str(plan.target))]
-    for name, edge in (("begin", plan.begin), ("end", plan.end), ("left out", plan.next)):
+    for name, edge in (("begin", plan.first), ("end", plan.last), ("left out", plan.next)):
         if edge is not None:
             facts.append((name, _edge_text(edge, zone, is_end=name == "end")))
-    if plan.begin is None and plan.covered:
+    if plan.first is None and plan.covered:
         facts.append(("replay", "nothing: the backup stands at the target"))
-    elif plan.begin is not None:
+    elif plan.first is not None:
         facts.append(
             (
                 "replay",
                 f"{counted(plan.transactions, 'transaction')}, {bytes_text(plan.bytes)},"
-                f" {counted(len(plan.logs), 'log')}",
+                f" {counted(len(plan.files), 'log')}",
             )
         )
-    if plan.held:
-        facts.append(("pass over", f"{plan.held}, which the backup holds"))
+    if plan.held_gtids:
+        facts.append(("pass over", f"{plan.held_gtids}, which the backup holds"))
     facts += [("note", note) for note in plan.notes]
     for name, text in facts:
         yield f"{name:<9}  {safe_text(text)}"
@@ -152,38 +153,21 @@ def _edge_text(edge: Edge, zone: tzinfo, *, is_end: bool) -> str:
     return f"{position} of {time_text(edge.commit_timestamp, zone)}"
 
 
-def _document(plan: RecoveryPlan, ways: list[Way]) -> dict[str, Any]:
+def _facts(plan: RecoveryPlan, ways: list[Way]) -> dict[str, Any]:
     """Return the plan for programs."""
-
-    def edge_facts(edge: Edge | None) -> dict[str, Any] | None:
-        if edge is None:
-            return None
-        return edge._asdict() | {"commit_timestamp": format_time(edge.commit_timestamp)}
-
-    backup = plan.backup
+    backup, target = plan.backup, plan.target
     return {
-        "covered": plan.covered,
-        "problems": list(plan.problems),
-        "missing": {"logs": list(plan.missing_logs), "gtids": str(plan.missing_gtids)},
+        **{name: getattr(plan, name) for name in names_of("plan") if hasattr(plan, name)},
         "backup": {
             "file": backup.file or None,
             "position": backup.offset if backup.file else None,
-            "gtids": str(backup.gtids),
+            "gtid_set": backup.gtids,
             "noted_in": backup.noted_in or None,
         },
         "target": {
-            "kind": plan.target.kind.value,
-            "time": format_time(plan.target.time) if plan.target.kind is TargetKind.TIME else None,
-            "gtids": str(plan.target.gtids),
+            "kind": target.kind,
+            "until": target.time if target.kind is TargetKind.TIME else None,
+            "gtid_set": target.gtids,
         },
-        "begin": edge_facts(plan.begin),
-        "end": edge_facts(plan.end),
-        "next": edge_facts(plan.next),
-        "logs": [log._asdict() for log in plan.logs],
-        "transactions": plan.transactions,
-        "bytes": plan.bytes,
-        "gtids": str(plan.gtids),
-        "held": str(plan.held),
-        "notes": list(plan.notes),
-        "commands": {way.name: list(way.lines) for way in ways},
+        "commands": {way.name: way.lines for way in ways},
     }

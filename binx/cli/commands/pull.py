@@ -23,6 +23,7 @@ from binx.log.selection.selection import wanted_gtids
 from binx.pull.follow import Pull, PullRequest
 from binx.pull.login import PORT, Login, Tls, TlsMode, parse_url, read_defaults, read_public_key
 from binx.pull.state import read_status
+from binx.report.document import json_line
 from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, safe_text
 
@@ -213,16 +214,18 @@ def _show_status(folder: Path, *, as_json: bool) -> ExitCode:
     status = read_status(folder)
     with text_output(plain=as_json) as text:
         if as_json:
-            text.line(json_text(status))
+            text.line(json_line("pull_status", status))
             return ExitCode.DONE
         chains = status.pop("chains")
         for name, value in status.items():
             text.line(f"{name.replace('_', ' '):<18}{safe_text(_status_text(value))}")
         for chain in chains:
-            names = ("folder", "flavour", "server_id", "server_uuid", "first")
-            text.line(f"{'chain':<18}{safe_text(' '.join(str(chain[name] or '.') for name in names))}")
-            if chain["missing"]:
-                text.line(f"{'in no chain':<18}{safe_text(chain['missing'])}")
+            names = ("folder", "flavour", "server_id", "server_uuid", "first_file")
+            text.line(
+                f"{'chain':<18}{safe_text(' '.join(str(getattr(chain, name) or '.') for name in names))}"
+            )
+            if chain.missing_gtids:
+                text.line(f"{'in no chain':<18}{safe_text(chain.missing_gtids)}")
     return ExitCode.DONE
 
 

@@ -14,7 +14,8 @@ from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.selection.moments import Position, format_in_zone, parse_position
 from binx.log.selection.selection import Selection
-from binx.source.json_text import json_text, safe_chunks
+from binx.report.document import json_line
+from binx.source.json_text import safe_chunks
 from binx.source.wording import encoded
 from binx.stats.event_list import flag_names
 
@@ -32,7 +33,7 @@ EXAMPLES = (
     Example(
         "the rows of a transaction, for programs",
         "binx show --gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 --json mysql-bin.* |\n"
-        "    jq -c '.rows // empty | .[] | [.table, .type, .after]'",
+        "    jq -c '.changes // empty | .[] | [.table, .type, .after]'",
     ),
 )
 
@@ -125,12 +126,12 @@ class _Documents:
         self._zone = zone
         self._with_bytes = with_bytes
         self._most_rows = most_rows
-        self._transaction = ""
+        self._transaction: dict[str, Any] = {}
         self._rows = 0
 
     def begin(self, shown: ShownTransaction) -> Iterable[bytes]:
         """Write nothing: each event names its transaction."""
-        self._transaction = shown.facts["transaction"]
+        self._transaction = {name: shown.facts[name] for name in ("file", "start", "transaction")}
         self._rows = 0
         return ()
 
@@ -144,22 +145,21 @@ class _Documents:
 
     def _event(self, shown: ShownEvent) -> Iterator[bytes]:
         header = shown.raw.header
-        document: dict[str, Any] = {
-            "transaction": self._transaction,
+        facts = {
+            **self._transaction,
             "position": header.position,
             "inner": shown.raw.inner,
-            "type": header.name,
-            "size": header.size,
+            "event_type": header.name,
+            "bytes": header.size,
             "server_id": header.server_id,
-            "timestamp": format_in_zone(header.timestamp * 1_000_000, self._zone),
+            "event_timestamp": format_in_zone(header.timestamp * 1_000_000, self._zone),
             "flags": flag_names(int(header.flags)),
             "fields": shown.fields,
+            "rows": shown.row_count,
         }
+        yield encoded(json_line("event_of_transaction", facts)[:-1])
         if shown.row_count is not None:
-            document["row_count"] = shown.row_count
-        yield encoded(json_text(document)[:-1])
-        if shown.row_count is not None:
-            yield b', "rows": ['
+            yield b', "changes": ['
             room = None if self._most_rows is None else max(self._most_rows - self._rows, 0)
             yield from shown.rows_text(room)
             self._rows += shown.row_count

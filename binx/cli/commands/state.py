@@ -16,7 +16,7 @@ from binx.cli.selecting import parse_condition
 from binx.cli.terminal import say_warning, text_output
 from binx.errors import AbsentError, ExitCode, SourceError, UsageError
 from binx.lake.options import FILE_FORMATS, PARQUET, SQL
-from binx.source.json_text import json_text
+from binx.report.document import json_line
 from binx.source.wording import counted
 from binx.storage.output import STANDARD_OUTPUT, open_output
 
@@ -110,6 +110,7 @@ def state_command(
     # Arrow is loaded when rows are read, not for the help.
     from binx.lake.at_moment import table_at
     from binx.lake.restore import is_versioned, write_table
+    from binx.lake.table_name import TableName
 
     if "." not in table:
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
@@ -143,9 +144,11 @@ def state_command(
         say_warning(f"{table} is incomplete: {text}")
     ended = ExitCode.LOSSES if state.missing else ExitCode.DONE
     if as_json:
-        document = {
-            "table": table,
-            "moment": state.moment,
+        name = TableName.parse(table)
+        facts = {
+            "db": name.db,
+            "table": name.table,
+            "at": state.moment,
             "rows": state.rows.num_rows,
             "complete": not state.missing,
             "reasons": state.missing,
@@ -155,7 +158,7 @@ def state_command(
             "exit_code": int(ended),
         }
         with text_output(plain=True) as printed:
-            printed.line(json_text(document))
+            printed.line(json_line("state", facts))
     else:
         logs.notes([f"{table} as of {state.moment}: {counted(state.rows.num_rows, 'row')}"])
     return ended

@@ -110,7 +110,7 @@ def stats_command(
             for line in _lines(figures, top, zone):
                 output.line(line)
     logs.notes(figures["notes"])
-    for problem in [file["problem"] for file in figures["files"] if file["problem"] is not None]:
+    for problem in [file["error"] for file in figures["files"] if file["error"] is not None]:
         say_warning(problem)
     for kind in incomplete(figures):
         say_warning(f"too many {kind} to count them all; those with the most bytes were kept")

@@ -16,7 +16,7 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.table_statements import RESTORED_FROM
 from binx.source.json_text import safe_chunks
 from binx.source.wording import counted, encoded
-from binx.stats.text import safe_text, time_text
+from binx.stats.text import moment_of, safe_text, time_text
 
 if TYPE_CHECKING:
     from binx.inspect.why import RowChange
@@ -135,14 +135,15 @@ class _Text:
         more = ", changes the key" if change.moved else ""
         if row["type"] == "statement":
             more = " logged as text, which may have changed the row"
-        head = f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{more}"
+        when = time_text(moment_of(row["commit_timestamp"]), self._zone)
+        head = f"{when}  {row['type']}{more}"
         yield self._show.coloured(head, BOLD)
         yield f"  transaction {safe_text(row['transaction'])}"
         yield from self._show.folded(f"  {safe_text(change.file)}:{change.start}, {who}")
-        if change.statement is not None:
-            yield f"  {safe_text(' '.join(change.statement.split()))}"
-        if "sql" in row:
-            yield from self._show.statement(row["sql"])
+        if change.is_statement:
+            yield from self._show.statement(change.sql or "")
+        elif change.sql is not None:
+            yield f"  {safe_text(' '.join(change.sql.split()))}"
             if change.restored_by is not None:
                 yield f"  restored by: {safe_text(change.restored_by)}"
         else:

@@ -37,7 +37,6 @@ from binx.log.index.lookup import index_path, index_places
 from binx.log.index.transactions import TransactionRows, index_schema
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
-from binx.source.names import printable
 from binx.source.remote import is_uri
 from binx.storage.output import Sink, output_errors, remove_leftovers
 from binx.storage.store import open_file
@@ -79,26 +78,22 @@ class IndexedLog(NamedTuple):
 
     Attributes:
         transactions: number of transactions in it; None if it is not valid.
-        bytes: its size; None if it is not valid.
+        index_bytes: its size; None if it is not valid.
         unfinished_bytes: bytes of the log after its last whole transaction, which it does not cover.
     """
 
-    log: str
-    index: str  # type: ignore[assignment]  # Not that of tuples.
+    path: str
+    index_path: str
     state: IndexState
     transactions: int | None = None
-    bytes: int | None = None
+    index_bytes: int | None = None
     unfinished_bytes: int | None = None
-    problem: str | None = None
+    error: str | None = None
 
     @property
     def is_true(self) -> bool:
         """Whether the log has a usable index file."""
         return self.transactions is not None
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the same for JSON."""
-        return {**self._asdict(), "log": printable(self.log), "index": printable(self.index)}
 
 
 def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexedLog:
@@ -289,7 +284,7 @@ def examine_index(file: BinlogFile, path: str) -> IndexedLog:
                 pass
     except BinxError as error:
         state = IndexState.STALE if isinstance(error, StaleError) else IndexState.DAMAGED
-        return IndexedLog(file.path, path, state, problem=error.message)
+        return IndexedLog(file.path, path, state, error=error.message)
     return IndexedLog(
         file.path, path, IndexState.TRUE, index.transactions, index.size, unfinished_bytes=index.unfinished
     )

@@ -14,6 +14,9 @@ from binx.errors import AbsentError, UsageError
 MICROSECONDS = 1_000_000
 """Microseconds per second."""
 
+LATEST_MOMENT = 253_402_300_799_999_999
+"""The last µs of the year 9999."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SECONDS = r"@([0-9]{1,11})(?:\.([0-9]{1,6}))?"
@@ -128,6 +131,11 @@ def format_time(moment: int) -> str:
     """Format µs since 1970 as RFC 3339 in UTC; fractions only if not zero."""
     utc = _EPOCH + timedelta(microseconds=moment)
     return utc.replace(tzinfo=None).isoformat() + "Z"
+
+
+def moment_json(moment: int) -> str | int:
+    """Format a time in RFC 3339; times outside the calendar stay numbers, in µs since 1970."""
+    return format_time(moment) if 0 <= moment <= LATEST_MOMENT else moment
 
 
 class Position(NamedTuple):

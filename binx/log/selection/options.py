@@ -13,7 +13,7 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.gtid_names import has_short_uuids, position_of, with_whole_uuids
-from binx.log.selection.moments import parse_position, parse_size, parse_zoned_time
+from binx.log.selection.moments import Position, format_time, parse_position, parse_size, parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
 from binx.source.wording import did_you_mean
 
@@ -249,6 +249,23 @@ def selection_of(
     selection = Selection(**fields)
     selection.check()
     return selection
+
+
+def as_options(selection: Selection) -> dict[str, Any]:
+    """Return a selection's conditions by the options' names, as plain JSON values, without empty ones."""
+    given: dict[str, Any] = {}
+    for option in OPTIONS:
+        value = getattr(selection, option.field, None)
+        if value is None or value == ():
+            continue
+        if option.field in ("since", "until"):
+            value = format_time(value)
+        elif option.field == "kinds":
+            value = [KIND_NAMES[kind] for kind in value]
+        elif isinstance(value, GtidSet | Position):
+            value = str(value)
+        given[option.name] = list(value) if isinstance(value, tuple) else value
+    return given
 
 
 def resolved(gtids: GtidSet | ShortGtids, paths: Sequence[str] | None) -> GtidSet:

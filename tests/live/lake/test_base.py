@@ -18,6 +18,7 @@ import pytest
 from binx.errors import BinxError
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
+from binx.report.document import document
 from binx.spark.run import load
 from testdata.servers import MariaDBServer, Server
 from testdata.small import split_sections
@@ -111,12 +112,12 @@ def export(server: Server, lake: Path, dump: Path, first: int) -> None:
 def loaded(lake: Path, output: Path, spark: Any) -> dict[str, Any]:
     """What a load tells of each table."""
     summary = load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
-    return {f"{one['db']}.{one['table']}": one for one in summary.to_json()["tables"]}
+    return {f"{one['db']}.{one['table']}": one for one in document("load", summary)["tables"]}
 
 
 def reasons(tables: dict[str, Any]) -> dict[str, list[str]]:
     """Why tables are not complete."""
-    return {name: one["reasons"] for name, one in tables.items() if one["complete"] != "yes"}
+    return {name: one["reasons"] for name, one in tables.items() if one["completeness"] != "yes"}
 
 
 def incomplete(server: Server) -> list[str]:

@@ -124,7 +124,7 @@ def test_rows_exported_before_their_definition_was_known_are_replaced(
     for _ in range(2):
         summary = load(LoadOptions(places, str(tmp_path / "lake")), lambda: nullcontext(spark))
         [table] = summary.tables
-        assert (table.complete, table.loaded) == ("yes", 0 if _ else 1)
+        assert (table.completeness, table.loaded) == ("yes", 0 if _ else 1)
         assert differences(server, "ddl", tmp_path / "lake") == ([], 0)
 
 

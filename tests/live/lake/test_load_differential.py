@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from binx.lake.options import LoadOptions
+from binx.report.document import document
 from binx.spark.run import load as run_load
 from testdata.servers import MySQLServer, Server
 from tests.live.logs import export_last
@@ -26,7 +27,7 @@ def test_the_tables_of_a_random_workload_are_what_select_shows(
 ) -> None:
     def load(datasets: list[Path], output: Path) -> dict[str, Any]:
         options = LoadOptions(tuple(map(str, datasets)), str(output))
-        return run_load(options, lambda: nullcontext(spark)).to_json()
+        return document("load", run_load(options, lambda: nullcontext(spark)))
 
     one = Round(server, server, seed_of(number), tmp_path, SESSIONS)
     one.record()

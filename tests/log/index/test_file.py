@@ -262,7 +262,7 @@ def test_an_index_file_is_the_transaction_index_as_parquet(log: Path, tmp_path: 
         expected = index_table(
             file, Scan(file, Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
         )
-    assert report.bytes == index.stat().st_size
+    assert report.index_bytes == index.stat().st_size
     assert report.transactions == expected.num_rows
     table = pq.read_table(index)
     assert table.schema.names == index_schema(records=True).names

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.log.file import BinlogFile
+from binx.log.selection.moments import moment_json
 from binx.log.selection.selection import Selection
 from binx.stats.dimensions import Dimension
 from binx.stats.gather import gather
 from binx.stats.page import Markup, element, escaped, html_page, meter, time_charts
 from binx.stats.sums import bursts
-from binx.stats.text import bytes_text, moment_json
+from binx.stats.text import bytes_text
 from tests.conftest import SHOPS
 from tests.stats.logs import Statement, log_of
 
@@ -143,7 +144,7 @@ def test_a_quick_look_and_a_selection_are_told() -> None:
     assert "Quick overview" in text
     assert "Databases" not in text
     text = Reader(html_page(figures_of(paths, selection=Selection(tables=("shop.*",))))).text
-    assert "Only transactions with tables: ['shop.*']" in text
+    assert "Only transactions with table: ['shop.*']" in text
 
 
 def test_logs_without_transactions_give_a_page() -> None:
@@ -195,7 +196,7 @@ def test_markup_is_not_escaped_again() -> None:
 
 def chart_of(sizes: Sequence[int]) -> tuple[Figures, list[float]]:
     buckets = [
-        {"start": moment_json(place * 60_000_000), "transactions": int(size > 0), "bytes": size}
+        {"since": moment_json(place * 60_000_000), "transactions": int(size > 0), "bytes": size}
         for place, size in enumerate(sizes)
     ]
     histogram = {"bucket_seconds": 60, "buckets": buckets}
@@ -218,8 +219,8 @@ def test_bursts_have_a_colour_of_their_own() -> None:
     histogram, _ = chart_of([10, 12, 9, 11, 10, 200, 300, 10, 12])
     (burst,) = bursts(histogram)
     assert burst == {
-        "start": "1970-01-01T00:05:00Z",
-        "end": "1970-01-01T00:07:00Z",
+        "since": "1970-01-01T00:05:00Z",
+        "until": "1970-01-01T00:07:00Z",
         "transactions": 2,
         "bytes": 500,
         "times_usual": 22.7,

@@ -1,0 +1,311 @@
+"""The vocabulary of reports: each name with its one type, unit and meaning.
+
+Names are those of the data set's ``transactions``, ``statements`` and ``changes`` where these have one.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+VERSION: Final = 1
+"""Version of the vocabulary; it rises when a name is removed or changes its type or meaning."""
+
+INTEGER, NUMBER, TEXT, BOOLEAN, TIME = "integer", "number", "text", "boolean", "time"
+GTIDS = "GTID set"
+OBJECT = "object"
+TEXTS, NUMBERS, OBJECTS = "list of text", "list of numbers", "list of objects"
+
+BYTES, SECONDS, OFFSET = "bytes", "s", "offset"
+"""Units; offsets count bytes from the beginning of a log."""
+
+
+class Term(NamedTuple):
+    """A name of the vocabulary.
+
+    Attributes:
+        type: how JSON writes it: a time is text in RFC 3339, a GTID set text in its server's syntax.
+        unit: of numbers; empty for counts and identifiers.
+    """
+
+    name: str
+    type: str
+    meaning: str
+    unit: str = ""
+
+
+_FIELDS = (
+    Term("accepted", BOOLEAN, "whether a user accepted what the table lacks (`--accept-losses`)"),
+    Term("absent_gtids", GTIDS, "requested GTIDs that are in none of the logs"),
+    Term("acknowledged", OBJECT, "up to where the server was told that transactions are on disk"),
+    Term("action", TEXT, "what to do, in a sentence"),
+    Term("after", OBJECT, "the row after the change: values by column; columns not logged are left out"),
+    Term("anonymous_transactions", INTEGER, "transactions without GTID, which are not compared"),
+    Term("archive_failures", INTEGER, "runs of `binx archive` that failed"),
+    Term("archived", INTEGER, "logs archived in this run"),
+    Term("archived_as", TEXT, "the log's name in the archive, for `--restore`"),
+    Term("at", TEXT, "the moment that the rows are of; empty: the end of the logs"),
+    Term("at_startup", BOOLEAN, "whether the log is the first after a start of its server"),
+    Term("backup", OBJECT, "what the backup holds"),
+    Term("before", OBJECT, "the row before the change: values by column; columns not logged are left out"),
+    Term("begin_timestamp", TIME, "when its first statement started; servers log whole seconds"),
+    Term("begun", TIME, "when the pull of the chain began"),
+    Term("below_bytes", INTEGER, "sizes of the class are below this", BYTES),
+    Term("breakdown", OBJECT, "the groups of `--by`"),
+    Term("buckets", OBJECTS, "equal intervals of time, in order"),
+    Term("bucket_seconds", INTEGER, "length of an interval", SECONDS),
+    Term("bursts", OBJECTS, "runs of intervals with over four times the usual bytes, the largest first"),
+    Term("by", TEXTS, "the dimensions of `--by`"),
+    Term("by_length", INTEGER, "transactions that end where the length in their GTID event says"),
+    Term(
+        "bytes", INTEGER, "size in the log or of the log; of a compressed transaction as it is stored", BYTES
+    ),
+    Term("chains", OBJECTS, "runs of logs of one server each"),
+    Term("changed", BOOLEAN, "whether this load wrote anything"),
+    Term("changes", OBJECTS, "row changes, in log order"),
+    Term("check", TEXT, "`ok`, `problems` or `missing`"),
+    Term("checksum", TEXT, "check of an event's checksum: `ok`, `bad`, `none`, `unverified`"),
+    Term("checksum_algorithm", TEXT, "`CRC32` or `OFF`"),
+    Term("checksummed_bytes", INTEGER, "size of the logs whose events have checksums", BYTES),
+    Term("checksums", BOOLEAN, "whether checksums were checked"),
+    Term("closed", BOOLEAN, "whether its server has closed the log"),
+    Term("closed_logs", INTEGER, "logs completed since the pull began"),
+    Term("command", TEXT, "the command that the default is for"),
+    Term("commands", OBJECT, "the commands that replay, by tool: a list of lines each"),
+    Term(
+        "commit_time_source",
+        TEXT,
+        "where the commit time comes from: `gtid_event` (µs) or `terminal_event` (s)",
+    ),
+    Term("commit_timestamp", TIME, "commit time of the transaction"),
+    Term(
+        "commit_version",
+        INTEGER,
+        "orders the transactions of a server's logs: number of the log × 2³² + `start`; beyond 2⁵³"
+        " readers that"
+        " have only doubles round it",
+    ),
+    Term("common_transactions", INTEGER, "transactions that both sides have"),
+    Term("compared", BOOLEAN, "whether contents were compared, not only GTIDs"),
+    Term("complete", BOOLEAN, "whether nothing is missing from what is reported"),
+    Term("completeness", TEXT, "`yes`, or since when the table's state is not complete"),
+    Term("compressed_events", INTEGER, "further events of the type, inside compressed transactions"),
+    Term("compression", OBJECT, "transactions that MySQL compressed (TRANSACTION_PAYLOAD)"),
+    Term("count", INTEGER, "how many, in the unit of the message"),
+    Term("covered", BOOLEAN, "whether the logs lead from the backup to the target"),
+    Term("create_timestamp", TIME, "when the log was begun"),
+    Term("current", INTEGER, "rows of `current/`"),
+    Term("damage", TEXTS, "what is damaged in the log, in sentences"),
+    Term("damaged", INTEGER, "damaged logs: not archived, or archived as they are"),
+    Term("damaged_bytes", INTEGER, "bytes that could not be read", BYTES),
+    Term("databases", OBJECTS, "row changes by database, most bytes first"),
+    Term("day", TEXT, "beginning of the day, in the zone of `--tz`"),
+    Term("db", TEXT, "database; of a statement, the default one of its session"),
+    Term("ddl", INTEGER, "statements that define tables and the like"),
+    Term("ddl_statements", OBJECTS, "the first 200 of these statements, each cut after 2,000 characters"),
+    Term("deletes", INTEGER, "rows deleted"),
+    Term("different", OBJECT, "transactions with the same GTID and other contents"),
+    Term("differences", OBJECTS, "details of the first of the different transactions"),
+    Term("digest", TEXT, "SHA-256 of `digest_text`, as MySQL's STATEMENT_DIGEST()"),
+    Term("digest_text", TEXT, "a statement in normal form, as MySQL's STATEMENT_DIGEST_TEXT()"),
+    Term("duration", NUMBERS, "the least and the most time from its first statement to the commit", SECONDS),
+    Term("encrypted", INTEGER, "logs encrypted with age"),
+    Term("end", INTEGER, "after the last byte of the transaction, or of the range", OFFSET),
+    Term("ending", TEXT, "`closed`, `open`, `in use` or `damaged`"),
+    Term("epoch", INTEGER, "how many logs of the chain, up to this one, are the first after a server start"),
+    Term("equal", BOOLEAN, "whether no transaction is missing on a side or differs"),
+    Term("errant_gtids", GTIDS, "those that replication will not bring to the other side"),
+    Term("error", TEXT, "what went wrong, in a sentence; null if nothing did"),
+    Term("error_code", INTEGER, "error with which the statement ended on its server, 0 for none"),
+    Term("event_timestamp", TIME, "the event's own time: when its statement started"),
+    Term("event_type", TEXT, "type of event, as in MySQL's documentation, without `_EVENT`"),
+    Term("event_types", OBJECTS, "events by type, most bytes first"),
+    Term("events", INTEGER, "number of events"),
+    Term("exec_time", INTEGER, "from the start of the statement to its end", SECONDS),
+    Term("exists", BOOLEAN, "whether the file exists"),
+    Term("exit_code", INTEGER, "exit code of the process"),
+    Term("expected", BOOLEAN, "whether the event can be read and is valid at its place"),
+    Term("exported", INTEGER, "logs whose Parquet was written"),
+    Term("failed", INTEGER, "logs that could not be archived or removed"),
+    Term("fields", OBJECT, "the event's own fields by name, those that it has; names depend on its type"),
+    Term("file", TEXT, "name of the log, as its server calls it"),
+    Term("files", OBJECTS, "the logs, in the order of their chain"),
+    Term("finding_count", INTEGER, "findings about archived logs"),
+    Term(
+        "findings", TEXTS, "what is wrong with a log whose bytes are as its server wrote them, in sentences"
+    ),
+    Term("first", OBJECT, "the transaction with the earliest commit time; of a plan, the first to replay"),
+    Term("first_commit_timestamp", TIME, "earliest commit time in the log"),
+    Term("first_file", TEXT, "name of the chain's first log"),
+    Term("flags", TEXTS, "flags of the event's header that are set"),
+    Term("flavour", TEXT, "`mysql` or `mariadb`"),
+    Term("folder", TEXT, "subfolder of the chain; empty for the folder itself"),
+    Term("format", TEXT, "format of the output"),
+    Term("from_bytes", INTEGER, "sizes of the class begin with this", BYTES),
+    Term("groups", OBJECTS, "the groups of a breakdown: their keys, then sums"),
+    Term("gtid", TEXT, "GTID of the transaction; null without one"),
+    Term(
+        "gtid_source",
+        TEXT,
+        "source in GTIDs: a server's UUID with its tag, or MariaDB's domain and server id",
+    ),
+    Term("gtid_set", GTIDS, "the GTIDs of what is reported"),
+    Term("header_bytes", INTEGER, "the log's own events and its magic", BYTES),
+    Term("held", INTEGER, "logs that the archive holds"),
+    Term("held_gtids", GTIDS, "GTIDs in the range of the replay that the backup holds"),
+    Term("hex", TEXT, "the event's bytes in hexadecimal"),
+    Term("histogram", OBJECT, "transactions over commit time, in at most 240 intervals"),
+    Term("history", INTEGER, "rows of `history/`"),
+    Term("hour", TEXT, "beginning of the hour, in the zone of `--tz`"),
+    Term("how", TEXT, "how its end was found: `length` in the GTID event, or `boundary` of events"),
+    Term("in_no_log", OBJECT, "transactions listed before the logs of one side and unknown to the other"),
+    Term("in_use", BOOLEAN, "whether its server has the log open, or had when it crashed"),
+    Term("index_bytes", INTEGER, "size of the index file", BYTES),
+    Term("index_path", TEXT, "the index file"),
+    Term("inner", INTEGER, "within a compressed transaction: offset in its decompressed payload", BYTES),
+    Term("insert_id", INTEGER, "value for the first AUTO_INCREMENT column, if logged"),
+    Term("inserts", INTEGER, "rows inserted"),
+    Term("json_diff", OBJECT, "operations on JSON documents of which only parts were logged, by column"),
+    Term("key", TEXTS, "columns of the key"),
+    Term("keys", INTEGER, "erased keys"),
+    Term("kind", TEXT, "kind of what is reported; see each record"),
+    Term("kinds", OBJECTS, "transactions by kind, the most frequent first"),
+    Term("lag_bytes", INTEGER, "what the server has written after the last event received", BYTES),
+    Term("lag_seconds", NUMBER, "age of the last transaction received", SECONDS),
+    Term("largest", OBJECTS, "the transactions with most bytes"),
+    Term("last", OBJECT, "the transaction with the latest commit time; of a plan, the last to replay"),
+    Term("last_commit_timestamp", TIME, "latest commit time in the log"),
+    Term("last_committed", INTEGER, "logical clock: the transaction that must be committed before it"),
+    Term("last_insert_id", INTEGER, "value of LAST_INSERT_ID(), if logged"),
+    Term("left", OBJECT, "side A"),
+    Term("listed", INTEGER, "rows of the files in new manifests"),
+    Term("load", INTEGER, "number of the committed load"),
+    Term("loaded", INTEGER, "rows new in `history/`"),
+    Term(
+        "logged_as_statements", OBJECT, "transactions that one side logged as statements, the other as rows"
+    ),
+    Term("logged_otherwise", OBJECT, "transactions that are equal in the columns that both sides logged"),
+    Term("logs", INTEGER, "number of logs"),
+    Term("longest", OBJECTS, "the transactions that took longest, of a second or more"),
+    Term("loss_count", INTEGER, "losses of the Parquet that was written"),
+    Term("losses", TEXTS, "what is missing from the output, in sentences"),
+    Term("losses_seen", BOOLEAN, "whether the losses were accepted"),
+    Term("manifests", INTEGER, "manifests that the tables are made of"),
+    Term("meaning", TEXT, "what the problem means, in a sentence"),
+    Term("message", TEXT, "what was found, in a sentence"),
+    Term("minute", TEXT, "beginning of the minute, in the zone of `--tz`"),
+    Term("missing_files", TEXTS, "logs that are needed and missing"),
+    Term("missing_gtids", GTIDS, "GTIDs that are needed, or missing between those present, and in no log"),
+    Term("moved", BOOLEAN, "whether the change gave the row another key"),
+    Term("new_manifests", INTEGER, "manifests that no load had read"),
+    Term("next", OBJECT, "the first transaction that is not replayed"),
+    Term("next_file", TEXT, "name of the next log, as the log's last event says"),
+    Term(
+        "next_position", INTEGER, "end of the event as its header says; 32 bits, 0 inside some transactions"
+    ),
+    Term("not_compared", OBJECTS, "tables whose rows cannot be compared"),
+    Term("noted_in", TEXT, "file of the backup that has its position"),
+    Term("notes", TEXTS, "normal conditions worth knowing, in sentences"),
+    Term("ok", BOOLEAN, "whether there are no problems"),
+    Term("only_left", OBJECT, "what only side A has"),
+    Term("only_right", OBJECT, "what only side B has"),
+    Term("open", TEXTS, "logs that may still be written"),
+    Term("option", TEXT, "the option, without `--`"),
+    Term("options", OBJECT, "session variables of the statement, by name"),
+    Term("ordinal", INTEGER, "number of the statement in its transaction, from 0"),
+    Term("origin", TEXT, "where the value comes from: a variable of the environment, or a part of the file"),
+    Term("original_commit_timestamp", TIME, "commit time on the server that first executed it"),
+    Term("output", TEXT, "what was written"),
+    Term("parquet_bytes", INTEGER, "size of the Parquet files", BYTES),
+    Term("parquet_files", INTEGER, "number of Parquet files"),
+    Term("path", TEXT, "the log or file as it was given: a path or a URI"),
+    Term("perhaps_purged_gtids", GTIDS, "those that the other side may have from a dump or a backup"),
+    Term(
+        "position",
+        INTEGER,
+        "position in `file`: where an event begins, or where reading or a replay stands",
+        OFFSET,
+    ),
+    Term("previous_gtids", GTIDS, "GTIDs logged before the log, as it says"),
+    Term("problems", OBJECTS, "what is wrong"),
+    Term("pruned", INTEGER, "logs removed from the source"),
+    Term("purge", TEXT, "statement with which the server purges what is safely archived"),
+    Term("quick", BOOLEAN, "whether only the index was read, so that rows and events are null"),
+    Term("rand_seeds", NUMBERS, "the two seeds of RAND(), if logged"),
+    Term("ratio", NUMBER, "`uncompressed_bytes` ÷ `bytes`"),
+    Term("reasons", TEXTS, "why something is not complete or not covered, in sentences"),
+    Term("received_bytes", INTEGER, "received since the pull began", BYTES),
+    Term("recipients", TEXTS, "age recipients to which it is encrypted"),
+    Term("reconnects", INTEGER, "how often the pull connected again"),
+    Term("relay_log", BOOLEAN, "whether it is a replica's relay log"),
+    Term("remaining", INTEGER, "closed logs left for the next run"),
+    Term("restored_by", TEXT, "command that writes what a dropped or emptied table had"),
+    Term("right", OBJECT, "side B"),
+    Term("row", INTEGER, "number of the row change in its transaction, from 0"),
+    Term("rows", INTEGER, "number of row changes; of a table, of rows"),
+    Term("run", TEXT, "`ok`, `problems` or `failed`"),
+    Term("running", BOOLEAN, "whether a pull is running"),
+    Term("scd2", INTEGER, "rows of `scd2/`"),
+    Term("seconds", NUMBER, "how long it took", SECONDS),
+    Term("selected_bytes", INTEGER, "size of the selected transactions", BYTES),
+    Term(
+        "selection", OBJECT, "which transactions were selected, by the names of the Python API's `select()`"
+    ),
+    Term("semi_sync", BOOLEAN, "whether transactions are acknowledged"),
+    Term(
+        "seqno",
+        INTEGER,
+        "number of the transaction in the chain of logs, from 1; null if logs before it were "
+        "passed over, so that"
+        " nobody counted",
+    ),
+    Term("sequence_number", INTEGER, "logical clock: the transaction's number in its log"),
+    Term("server", TEXT, "the server that is pulled from"),
+    Term("server_id", INTEGER, "server that first executed it; of a log, server that wrote it"),
+    Term("server_uuid", TEXT, "UUID of the server; empty for MariaDB"),
+    Term("server_version", TEXT, "version of the server that wrote the log"),
+    Term("servers", OBJECTS, "transactions by server, most bytes first"),
+    Term("servers_complete", BOOLEAN, "whether all servers were kept"),
+    Term("settings", OBJECTS, "defaults that are set"),
+    Term("sha256", TEXT, "SHA-256 of the log"),
+    Term("since", TIME, "beginning of an interval"),
+    Term("sizes", OBJECTS, "transactions by size: below 1 KiB, then by factors of four"),
+    Term("source", TEXT, "the log's name in the data set"),
+    Term("sql", TEXT, "text of the statement; of a row change, of the statement that it was logged with"),
+    Term("sql_is_text", BOOLEAN, "whether the text holds every byte of the statement"),
+    Term("sql_statements", OBJECTS, "the transaction's statements that are logged as such"),
+    Term("start", INTEGER, "first byte of the transaction, or of the range", OFFSET),
+    Term("state", TEXT, "what became of it; see each record"),
+    Term("statement", INTEGER, "number of the change's statement in its transaction: its `ordinal`"),
+    Term("statement_gtids", GTIDS, "those for which the other side logged nothing, as if no row changed"),
+    Term("statements", INTEGER, "number of statements logged as such"),
+    Term("stored_bytes", INTEGER, "size in the archive", BYTES),
+    Term("table", TEXT, "table"),
+    Term("table_count", INTEGER, "number of tables"),
+    Term("tables", OBJECTS, "row changes by table"),
+    Term("tables_complete", BOOLEAN, "whether all tables were kept"),
+    Term("tail", OBJECTS, "logs of the source that are not archived yet"),
+    Term("target", OBJECT, "up to where to recover"),
+    Term("thread_id", INTEGER, "connection; null if not logged"),
+    Term("threads", OBJECTS, "the connections with most bytes"),
+    Term("threads_complete", BOOLEAN, "whether all connections were kept"),
+    Term("times_usual", NUMBER, "bytes of an interval, as a multiple of the median interval's"),
+    Term("transaction", TEXT, "the GTID; without GTIDs, a UUID that is the same each time the log is read"),
+    Term("transaction_bytes", INTEGER, "all transactions of the log", BYTES),
+    Term("transactions", INTEGER, "number of transactions; of a problem, how many are lost at least"),
+    Term("type", TEXT, "`insert`, `update` or `delete`; of a statement on the table, what it does"),
+    Term(
+        "uncertain", BOOLEAN, "whether it is a statement that may have changed the row, without a log of it"
+    ),
+    Term("uncompressed_bytes", INTEGER, "size after decompression; null if not compressed", BYTES),
+    Term("unfinished_bytes", INTEGER, "an incomplete transaction at the end of the log", BYTES),
+    Term("until", TIME, "end of an interval, which does not belong to it"),
+    Term("updated", TIME, "when the status was written"),
+    Term("updates", INTEGER, "rows updated"),
+    Term("user_vars", OBJECT, "user variables of the statement, as SQL literals"),
+    Term("value", OBJECT, "the value that is set"),
+    Term("warnings", OBJECTS, "what deserves attention"),
+    Term("xid", INTEGER, "XID of the storage engine; null where the commit has none"),
+)
+
+FIELDS: Final = {field.name: field for field in _FIELDS}
+"""All names of the vocabulary."""

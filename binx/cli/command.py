@@ -213,12 +213,15 @@ def parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
     return convert
 
 
-def offered(words: Iterable[str]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+def offered(
+    words: Iterable[str] | Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Return a completer for an option's value, or for the last of comma-separated values."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
-        return [f"{before}{comma}{word}" for word in words if word.startswith(last)]
+        found = words() if callable(words) else words
+        return [f"{before}{comma}{word}" for word in found if word.startswith(last)]
 
     return complete
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from binx.cli.terminal import say_warning
 from binx.errors import UsageError
 from binx.source.wording import did_you_mean
 
@@ -60,7 +61,11 @@ def config_path() -> str | None:
 
 
 def read_config() -> dict[str, Any]:
-    """Read the configuration file; empty if there is none."""
+    """Read the configuration file; empty if there is none, or if that of the home folder cannot be read.
+
+    Raises:
+        UsageError: it is not TOML, or the file that the environment names cannot be read.
+    """
     path = config_path()
     if path is None:
         return {}
@@ -76,7 +81,11 @@ def read_config() -> dict[str, Any]:
             ) from None
         return {}
     except OSError as error:
-        raise UsageError(f"the configuration file cannot be read: {error.strerror}", path=path) from error
+        unreadable = UsageError(f"the configuration file cannot be read: {error.strerror}", path=path)
+        if os.environ.get(VARIABLE):
+            raise unreadable from error
+        say_warning(f"{unreadable}; options have no defaults from it")
+        return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"the configuration file is not valid TOML: {error}", path=path) from error
 

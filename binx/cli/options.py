@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
+from binx.cli.command import OTHER, PATH, combined, flag, offered, option, parsed
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
 from binx.errors import BinxError, ExitCode, UsageError
@@ -20,7 +20,7 @@ from binx.log.chain.inputs import copy_note, open_chain
 from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import parse_zone
+from binx.log.selection.moments import parse_zone, zone_names
 from binx.log.selection.selection import Selection
 from binx.log.succession import ChainProblem
 
@@ -285,6 +285,7 @@ ZONE = option(
     "--tz ZONE",
     "zone",
     type=parsed(parse_zone),
+    shell_complete=offered(zone_names),
     default="UTC",
     help="Time zone for displayed times: Europe/Berlin, +02:00, local.",
 )

@@ -7,10 +7,10 @@ from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.command import combined, option, parsed
+from binx.cli.command import combined, offered, option, parsed
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import Position, parse_position, parse_zone
+from binx.log.selection.moments import Position, parse_position, parse_zone, zone_names
 from binx.log.selection.options import OPTIONS, parse_gtids, selection_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _SELECTION_OPTIONS = combined(
             multiple=option.several,
             type=parsed(option.parse),
             help_text=option.help,
+            shell_complete=offered(option.words) if option.words else None,
         )
         for option in OPTIONS
     )
@@ -43,6 +44,7 @@ _ZONE = _selecting(
     "--tz ZONE",
     "zone",
     type=parsed(parse_zone),
+    shell_complete=offered(zone_names),
     default="UTC",
     help_text="Time zone of the times of --since and --until: Europe/Berlin, +02:00, local.",
 )

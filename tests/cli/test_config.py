@@ -76,6 +76,17 @@ def test_the_file_is_in_the_users_folder_of_configurations(shop: Shop, tmp_path:
     assert len(binx("ls", *shop.logs, prefix=unset).lines) == 2
 
 
+def test_a_file_in_the_home_folder_that_cannot_be_read_is_a_warning(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "binx").mkdir()
+    file = tmp_path / "binx" / "config.toml"
+    file.symlink_to(file)
+    ended = binx("ls", *shop.logs, prefix=("env", "--unset=BINX_CONFIG", f"XDG_CONFIG_HOME={tmp_path}"))
+    assert (ended.code, ended.out) == (0, binx("ls", *shop.logs).out)
+    assert ended.err.startswith(f"binx: warning: {file}: the configuration file cannot be read: ")
+    named = binx("ls", *shop.logs, env={"BINX_CONFIG": str(file)})
+    assert named.code == 2
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

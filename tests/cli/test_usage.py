@@ -65,6 +65,8 @@ from tests.conftest import PROJECT, TESTDATA
         (["to-parquet", "-o", "x", "--master", "local", "f"], "--master applies only to --engine spark"),
         (["load", "--output", "x"], "expected a data set written by to-parquet"),
         (["load", "--input", "x"], "expected --output"),
+        (["load", "--status"], "expected one folder of tables with --status"),
+        (["load", "--status", "x", "y"], "expected one folder of tables with --status"),
         (["load", "--input", "x", "--output", "y", "--conf", "novalue"], "expected NAME=VALUE"),
         (["ls", "-", "-"], "standard input (-) can be read only once"),
     ],
@@ -330,6 +332,12 @@ def completed(line: str, path: str) -> list[str]:
         ("binx stats --by ta", ["table"]),
         ("binx stats --by hour,ta", ["hour,table"]),
         ("binx ls --sort du", ["duration"]),
+        ("binx ls --sort si", ["size"]),
+        ("binx extract --kind xa_", ["xa_prepare", "xa_commit", "xa_rollback"]),
+        ("binx show --kind ddl,d", ["ddl,dml", "ddl,ddl"]),
+        ("binx ls --columns time,thr", ["time,thread_id", "time,thread"]),
+        ("binx ls --tz Europe/Berl", ["Europe/Berlin"]),
+        ("binx extract --tz UT", ["UTC"]),
     ],
 )
 def test_commands_options_and_words(line: str, offered: list[str], path: str) -> None:

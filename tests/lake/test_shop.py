@@ -137,6 +137,7 @@ DONE, PARTIAL = 0, 3
 LINES = [line for line in EVERY if needs_spark(line)]
 INPUTS = ("lake", "tables", "mysql-bin.index")
 OUTPUT = ("-o", "--output", "--status")
+"""What comes before the folder that a command is about."""
 
 
 @pytest.fixture(scope="module")

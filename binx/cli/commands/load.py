@@ -95,7 +95,7 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     help="Also keep tables of this catalog of the Spark session up to date, with MERGE INTO.",
 )
 @flag("--break-lock", "Remove the lock of a run that is no longer running.")
-@option("--status OUT", type=PATH, help="Show what is loaded in OUT, and load nothing.")
+@flag("--status", "Show what is loaded in the folder of the tables, and load nothing.")
 @as_json_option("Print the summary as one JSON object.")
 @SPARK_OPTIONS
 @option("--input DIR", "inputs", multiple=True, hidden=True)
@@ -106,7 +106,7 @@ def load_command(
     inputs: tuple[str, ...],
     output: str | None,
     keys: tuple[tuple[TableName, tuple[str, ...]], ...],
-    status: str | None,
+    status: bool,
     as_json: bool,
     master: str | None,
     driver_memory: str | None,
@@ -115,8 +115,11 @@ def load_command(
     **options: Any,
 ) -> ExitCode:
     """Build tables from data sets of to-parquet with Spark: all changes, and the current rows by key."""
-    if status is not None:
-        return _show(load_status(status), as_json=as_json, quiet=quiet, is_status=True)
+    if status:
+        tables = [*folders, *filter(None, [output])]
+        if len(tables) != 1:
+            raise UsageError("expected one folder of tables with --status")
+        return _show(load_status(tables[0]), as_json=as_json, quiet=quiet, is_status=True)
     if not (folders or inputs):
         raise UsageError("expected a data set written by to-parquet")
     if output is None:

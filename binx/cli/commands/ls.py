@@ -15,7 +15,7 @@ from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.moments import zone_name
 from binx.log.selection.selection import Selection
-from binx.stats.lines import LineWriter, parse_columns
+from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @option(
     "--sort KEY[:asc|:desc]",
     type=parsed(_parse_sort),
-    shell_complete=offered([order.value for order in Order]),
+    shell_complete=offered([*(order.value for order in Order), *_SORT_ALIASES]),
     default=Order.LOG.value,
     help="Sort by size, rows, time, duration or log order.",
 )
@@ -88,6 +88,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @option(
     "--columns LIST",
     type=parsed(parse_columns),
+    shell_complete=offered([*COLUMNS, *ALIASES]),
     help="Columns to show, separated by commas: time,gtid,size,thread and so on.",
 )
 @ZONE

@@ -223,6 +223,13 @@ def parse_zone(text: str) -> tzinfo:
         ) from None
 
 
+def zone_names() -> list[str]:
+    """Return the names that :func:`parse_zone` takes."""
+    from zoneinfo import available_timezones
+
+    return ["UTC", LOCAL, *sorted(available_timezones())]
+
+
 def zone_offset(zone: tzinfo) -> ZoneOffset:
     """Return the offset function of a zone; times outside its calendar are shown in UTC."""
 

@@ -34,6 +34,7 @@ class SelectionOption(NamedTuple):
         metavar: its value in the commands' help.
         aliases: further names of the commands' option; mysqlbinlog's among them.
         several: whether several values may be given, of which one must match.
+        words: what its values are made of, if they are few.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SelectionOption(NamedTuple):
     help: str
     aliases: tuple[str, ...] = ()
     several: bool = False
+    words: tuple[str, ...] = ()
 
 
 def parse_gtids(text: str) -> GtidSet | ShortGtids:
@@ -155,6 +157,7 @@ OPTIONS = (
         "LIST",
         "Of this kind: ddl, dml, xa, rollback and so on; separate several by commas.",
         several=True,
+        words=(*KIND_NAMES, "xa"),
     ),
     SelectionOption(
         "grep",

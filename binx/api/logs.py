@@ -294,6 +294,7 @@ class Transactions:
         stop_position: int | str | None = None,
         db: Texts = (),
         table: Texts = (),
+        exclude_table: Texts = (),
         server_id: Numbers = (),
         thread_id: Numbers = (),
         xid: Numbers = (),
@@ -325,6 +326,7 @@ class Transactions:
             db: touching a table in this database; ``*`` and ``?`` match.
             table: touching this table, ``db.table``; ``*`` and ``?`` match. Two names as a tuple are one
                 table.
+            exclude_table: touching more than this table, and without its rows; ``*`` and ``?`` match.
             server_id: first executed on this server.
             thread_id: executed by this connection.
             xid: with this storage engine XID.

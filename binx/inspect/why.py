@@ -134,7 +134,7 @@ class RowLife:
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._reading = Reading(self._catalog, self.search.selector.takes_table, DecoderOptions(texts=True))
         self._render = JsonRows(lines=True, values=ReadableValues() if readable else None, keys=readable)
-        self._tables = TableFilter(selection.databases, selection.tables)
+        self._tables = TableFilter(selection.databases, selection.tables, selection.exclude_tables)
         self._is_table_found = False
         self._text: Statement | None = None
         """The last logged statement text; its rows come next."""

@@ -159,16 +159,20 @@ class Extraction:
     def new_choice(self) -> RowChoice | None:
         """Return which rows of the transactions are written; None for all."""
         options = self.options
-        if not options.only_matching and options.operations is None:
+        excluded = self.selection.exclude_tables
+        only_rows = options.only_matching or options.operations is not None
+        if not only_rows and not excluded:
             return None
         from binx.log.selection.table_filter import TableFilter
         from binx.slices.row_choice import RowChoice
 
         selection = self.selection if options.only_matching else Selection()
         return RowChoice(
-            TableFilter(selection.databases, selection.tables),
+            TableFilter(selection.databases, selection.tables, excluded),
             options.operations or frozenset(OPERATIONS),
             options.where if options.only_matching else None,
+            TableFilter((), excluded) if excluded else None,
+            only_rows=only_rows,
             undone=self.undone,
         )
 

@@ -19,18 +19,26 @@ _NEEDED = ("XA ", "-- INCIDENT ")
 
 
 class RowChoice:
-    """Selects row changes by table, operation and condition; statements are left out."""
+    """Selects row changes by table, operation and condition.
+
+    Args:
+        excluded: the tables whose statements are left out, too.
+        only_rows: whether all statements are left out.
+        undone: whether the changes are undone.
+    """
 
     def __init__(
         self,
         tables: TableFilter,
         operations: frozenset[str],
         condition: Condition | None = None,
+        excluded: TableFilter | None = None,
         *,
+        only_rows: bool = True,
         undone: bool = False,
     ) -> None:
         self.takes_table = tables.takes
-        self._tables = tables
+        self._tables, self._excluded, self._only_rows = tables, excluded, only_rows
         self._undone = undone
         self.left_out = 0
         self._codes = [code for code, name in enumerate(CHANGE_TYPES) if name.partition("_")[0] in operations]
@@ -55,17 +63,28 @@ class RowChoice:
         return chosen
 
     def takes_statement(self, statement: Statement) -> bool:
-        """Whether a statement is needed besides the rows: ends of XA transactions, and incidents.
+        """Whether a statement is written besides the rows: ends of XA transactions and incidents always are.
 
         If rows are undone, statements on their tables are needed too, except those that only create a table.
         """
         if statement.kind == "other":
-            return statement.sql.startswith(_NEEDED)
+            return not self._only_rows or statement.sql.startswith(_NEEDED)
+        if self._is_excluded(statement):
+            return False
+        if not self._only_rows:
+            return True
         effect = table_effect(statement, self._tables) if self._undone else None
         if effect is not None and (effect.type != "create" or effect.may_change_rows):
             return True
         self.left_out += 1
         return False
+
+    def _is_excluded(self, statement: Statement) -> bool:
+        """Whether a statement concerns excluded tables alone."""
+        effect = None if self._excluded is None else table_effect(statement, self._excluded)
+        if effect is None:
+            return False
+        return effect.type == "truncate" or table_effect(statement, self._tables) is None
 
     @property
     def warnings(self) -> list[str]:

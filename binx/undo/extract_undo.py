@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from binx.log.chain.chain import ChainLog
 from binx.log.selection.selection import Selection
+from binx.rows.reading import every_table
 from binx.slices.extract import Extraction, ExtractReport
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.rendering import STATEMENT_BYTES
@@ -67,7 +68,8 @@ class _Undo(Extraction):
             refuse_arrived_rows(selected, every, self.known_tables(), obstacles)
 
         parts = parts_of(self.search, self.known_tables())
-        report = write_reversed(parts, stream, self.databases, refuse_deletes)
+        takes_table = every_table if self.choice is None else self.choice.takes_table
+        report = write_reversed(parts, stream, self.databases, refuse_deletes, takes_table)
         self.warnings = [*report.warnings, *_without_changes(report.nothing)]
         if report.unlogged:
             selected = self.new_search(tells=False).selected()

@@ -165,13 +165,16 @@ class ChangedAgain:
                 tables[id(batch.table)] = batch.table, SqlTable(batch.table.resolved)
             table, images = tables[id(batch.table)][1], BatchImages(batch)
             name, names = table.logged, _key_names(table)
-            for rows in _images_with_key(table, images) if names == self._keys[name].names else ():
-                changes = _later(_keys_of(table, images, rows), undone, *first_changes[name])
-                if changes:
-                    again = changed_again.setdefault(name, _Again())
-                    again.count += len(changes)
-                    for key, transaction in changes[: LISTED - len(again.rows)]:
-                        again.rows.append(f"{', '.join(names)}={key} in {transaction}")
+            sides = [_keys_of(table, images, rows) for rows in _images_with_key(table, images)]
+            if not sides or names != self._keys[name].names:
+                continue
+            # Both images of an update may have the key.
+            changes = _later(pa.concat_tables(sides), undone, *first_changes[name])
+            if changes:
+                again = changed_again.setdefault(name, _Again())
+                again.count += len(changes)
+                for key, transaction in changes[: LISTED - len(again.rows)]:
+                    again.rows.append(f"{', '.join(names)}={key} in {transaction}")
         return changed_again
 
 

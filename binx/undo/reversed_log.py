@@ -33,6 +33,7 @@ from binx.log.scanning import KIND_NAMES
 from binx.rows.columns.generated import COMPUTED
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by
+from binx.rows.reading import every_table
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import counted_rows
 from binx.slices.items import Begin
@@ -119,11 +120,13 @@ def write_reversed(
     output: Sink,
     databases: DatabaseNames = SAME_NAMES,
     refuse_deletes: Callable[[Obstacles], None] | None = None,
+    takes_table: Callable[[str, str], bool] = every_table,
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, newest first.
 
     Args:
         refuse_deletes: records what makes it wrong to delete inserted rows, if some are.
+        takes_table: whether the rows of a table are undone.
 
     Raises:
         AbsentError: the parts have no transaction with row changes.
@@ -132,7 +135,7 @@ def write_reversed(
         OutputError: the output or the temporary folder cannot be written.
     """
     with ReverseSpool() as events:
-        reversing = _Reversing(events, databases)
+        reversing = _Reversing(events, databases, takes_table)
         for part in parts:
             try:
                 reversing.take(part)
@@ -144,9 +147,12 @@ def write_reversed(
 
 
 class _Reversing:
-    def __init__(self, events: ReverseSpool, databases: DatabaseNames) -> None:
+    def __init__(
+        self, events: ReverseSpool, databases: DatabaseNames, takes_table: Callable[[str, str], bool]
+    ) -> None:
         self._events = events
         self._databases = databases
+        self._takes_table = takes_table
         self._unlogged = False
         self.deletes = False
         self.obstacles = Obstacles()
@@ -182,6 +188,8 @@ class _Reversing:
             event = raw.event
             known = None
             if isinstance(event, TableMap):
+                if not self._takes_table(event.database, event.table):
+                    continue
                 known = part.resolved.get(bytes(raw.body[_POST_HEADER:]))
                 if known is not None and known.is_sequence:
                     self._warnings.take_sequence(event.name)

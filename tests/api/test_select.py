@@ -102,6 +102,7 @@ def test_positions_in_a_log_of_mariadb_are_those_of_its_reader(tmp_path: Path) -
         ({"gtid": f"{SERVER}:1-5,{SERVER}:900"}, ["--gtid", f"{SERVER}:1-5:900"]),
         ({"db": "sh*", "limit": 7}, ["--db", "sh*", "--limit", "7"]),
         ({"table": ["shop.orders", "*.visits"]}, ["--table", "shop.orders", "--table", "*.visits"]),
+        ({"exclude_table": "shop.order*"}, ["--exclude-table", "shop.order*"]),
         ({"thread_id": [38, 39]}, ["--thread-id", "38", "--thread-id", "39"]),
         ({"min_bytes": "2K"}, ["--min-bytes", "2048"]),
         (

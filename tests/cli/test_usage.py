@@ -325,7 +325,7 @@ def completed(line: str, path: str) -> list[str]:
     ("line", "offered"),
     [
         ("binx ex", ["extract"]),
-        ("binx extract --exc", ["--exclude-gtid", "--exclude-gtids"]),
+        ("binx extract --exc", ["--exclude-gtid", "--exclude-gtids", "--exclude-table"]),
         ("binx extract --format s", ["sql"]),
         ("binx to-parquet --compression z", ["zstd"]),
         ("binx completion f", ["fish"]),

@@ -188,6 +188,19 @@ def test_rows_that_transactions_changed_again_which_are_not_undone_are_listed(tm
     assert not [warning for warning in report.warnings if "changed rows again" in warning]
 
 
+def test_a_row_that_a_transaction_updated_again_is_listed_once_for_it() -> None:
+    """Both images of its update have the key."""
+
+    def one_order() -> Iterator[Selected]:
+        for path in SHOP:
+            yield from picked(path, lambda table, index: str(table.gtid(index)).endswith(":1500"))
+
+    report = write_undo(one_order(), io.BytesIO(), Catalog(), every=lambda: everything(SHOP))
+    (sentence,) = [line for line in report.warnings if line.startswith("shop.orders: later")]
+    transactions = re.findall(r"id=9007199254741757 in \S+:(\d+)", sentence)
+    assert transactions == ["1523", "1524"]
+
+
 def test_documents_whose_values_have_types_keep_them() -> None:
     text, report = undone(MYSQL / "small" / "all_types.binlog")
     assert "JSON_OBJECT(" in text

@@ -220,6 +220,7 @@ def _refuse_idle_options(
         ("rows", options.rows, [json]),
         ("schema", has_schema and not (reverse or options.where), [sql, json, thl]),
         ("only-matching", options.only_matching, [sql, json]),
+        ("exclude-table", selection.exclude_tables, [binlog, sql] if reverse else [sql, json]),
         ("operations", options.operations, [sql, json]),
         ("rewrite-db", options.databases, [binlog, sql]),
     ):

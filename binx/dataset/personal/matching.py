@@ -51,14 +51,22 @@ def unmatched(dataset: DataSet, selection: Selection, options: ParquetOptions) -
 
 def _unmatched_tables(dataset: DataSet, selection: Selection) -> list[str]:
     """Return a sentence for each database and table that is named exactly and is in none of the logs."""
-    if not selection.databases and not selection.tables:
+    tables = (*selection.tables, *selection.exclude_tables)
+    if not selection.databases and not tables:
         return []
-    sought = SoughtNames(selection.databases, selection.tables)
+    sought = SoughtNames(selection.databases, tables)
+    # With excluded tables alone, statements pass whatever they name.
+    by_name = bool(selection.databases or selection.tables)
     for manifest in dataset.manifests():
         for counts in manifest.get("conservation", ()):
             sought.see(counts["db"], counts["table"])
         for file in manifest["files"]:
-            if file["kind"] == "statements" and file["rows"] and _has_named_tables(dataset, file["path"]):
+            if (
+                by_name
+                and file["kind"] == "statements"
+                and file["rows"]
+                and _has_named_tables(dataset, file["path"])
+            ):
                 sought.see_statement()
     return sought.sentences("the logs of the data set")
 

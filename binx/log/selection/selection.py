@@ -37,6 +37,7 @@ class Selection(NamedTuple):
         databases: patterns; it touches a table in a matching database, or ends an XA transaction that does.
         tables: patterns; it touches a matching table, in a matching database if those are given too, or ends
             an XA transaction that does.
+        exclude_tables: patterns; it touches another table, or none, and rows of these are left out.
         server_ids: it originates from one of these servers.
         texts: the text of one of its statements contains one of these, ignoring case.
         limit: it is among the first that many that pass all other filters.
@@ -50,6 +51,7 @@ class Selection(NamedTuple):
     stop: Position | None = None
     databases: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
+    exclude_tables: tuple[str, ...] = ()
     server_ids: tuple[int, ...] = ()
     thread_ids: tuple[int, ...] = ()
     xids: tuple[int, ...] = ()
@@ -112,7 +114,8 @@ def required_level(selection: Selection) -> Level:
     Thread ids, XIDs and the ends of compressed transactions are within their payloads, which only
     ``LEVEL_TABLES`` decompresses.
     """
-    if selection.databases or selection.tables or selection.texts or selection.thread_ids or selection.xids:
+    names = selection.databases or selection.tables or selection.exclude_tables
+    if names or selection.texts or selection.thread_ids or selection.xids:
         return Level.LEVEL_TABLES
     if not _COMPRESSED_KINDS.isdisjoint(selection.kinds):
         return Level.LEVEL_TABLES
@@ -153,7 +156,11 @@ class Selector:
             from binx.log.selection.table_filter import SoughtNames, XaEnds
 
             self._xa_ends = XaEnds(all_pass=in_parts)
-            self.names = None if in_parts else SoughtNames(selection.databases, selection.tables)
+            self.names = (
+                None
+                if in_parts
+                else SoughtNames(selection.databases, (*selection.tables, *selection.exclude_tables))
+            )
         self._takes_table = bytearray()
         self._takes_table_of: TransactionScan | None = None
 
@@ -337,6 +344,9 @@ class Selector:
             self._takes_table.append(tables.takes(*name))
             if self.names is not None:
                 self.names.see(*name)
+        without_tables = bytearray(mask) if tables.takes_without_tables else bytearray(len(mask))
+        table.keep_range(without_tables, "counts", 0, 0)
+        table.keep_range(without_tables, "statements", 0, 0)
         with_statements = bytearray(mask)
         table.keep_range(with_statements, "statements", 1, _LAST)
         table.keep_tables(mask, self._takes_table)
@@ -344,17 +354,19 @@ class Selector:
             if not mask[index]:
                 start, end = table.value("start", index), table.value("end", index)
                 mask[index] = tables.takes_statements(file, start, end, table.format)
-                if mask[index] and self.names is not None:
+                if mask[index] and self.names is not None and not tables.takes_without_tables:
                     self.names.see_statement()
+        for index in table.marked(without_tables):
+            mask[index] = 1
 
 
 def _table_filter(selection: Selection, *, makes: bool) -> TableFilter | None:
-    if not selection.databases and not selection.tables:
+    if not selection.databases and not selection.tables and not selection.exclude_tables:
         return None
     # Imported here: a search by GTID needs no statement parsers.
     from binx.log.selection.table_filter import TableFilter
 
-    return TableFilter(selection.databases, selection.tables, makes=makes)
+    return TableFilter(selection.databases, selection.tables, selection.exclude_tables, makes=makes)
 
 
 def _keep_texts(mask: bytearray, file: BinlogFile, table: TransactionTable, texts: Sequence[str]) -> None:

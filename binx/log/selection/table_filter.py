@@ -85,22 +85,38 @@ def quoted(name: str) -> str:
 class TableFilter:
     """Patterns of databases and tables.
 
-    A table passes if it matches one of the database patterns, if any, and one of the table patterns, if any.
+    A table passes if it matches one of the database patterns, if any, and one of the table patterns, if any,
+    and none of the excluded ones.
 
     Args:
         makes: whether statements that make or alter a database count as those of each of its tables, whose
             character set they decide.
     """
 
-    def __init__(self, databases: Iterable[str], tables: Iterable[str], *, makes: bool = False) -> None:
+    def __init__(
+        self,
+        databases: Iterable[str],
+        tables: Iterable[str],
+        excluded: Iterable[str] = (),
+        *,
+        makes: bool = False,
+    ) -> None:
         self._about_database = _CHANGES_DATABASE if makes else _DROPS_DATABASE
         self._databases = [database_pattern(text) for text in databases]
         self._tables = [table_pattern(text) for text in tables]
+        self._excluded = [table_pattern(text) for text in excluded]
+
+    @property
+    def takes_without_tables(self) -> bool:
+        """Whether a transaction passes that touches no table."""
+        return not self._databases and not self._tables
 
     def takes(self, database: str, table: str) -> bool:
         """Return whether a table passes."""
-        return self._takes_database(database) and (
-            not self._tables or any(db(database) and name(table) for db, name in self._tables)
+        return (
+            self._takes_database(database)
+            and (not self._tables or any(db(database) and name(table) for db, name in self._tables))
+            and not any(db(database) and name(table) for db, name in self._excluded)
         )
 
     def _takes_database(self, database: str) -> bool:

@@ -240,6 +240,29 @@ def test_rows_changed_since_can_be_set_back_by_force(server: Server) -> None:
     assert sorted(lines[1:]) == ["small.keyless\t1\t1", "small.t\t7\t1"]
 
 
+def test_a_table_that_cannot_be_undone_stops_no_other_if_it_is_excluded(
+    mariadb: MariaDBServer, tmp_path: Path
+) -> None:
+    empty(mariadb)
+    mariadb.sql(
+        "CREATE DATABASE small; USE small; CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE = InnoDB;"
+        "CREATE TABLE kept (id INT PRIMARY KEY) ENGINE = InnoDB WITH SYSTEM VERSIONING;"
+        "INSERT INTO t VALUES (1, 1), (2, 2); INSERT INTO kept VALUES (1)"
+    )
+    mariadb.flush_logs()
+    log_of(mariadb, "USE small; BEGIN; UPDATE t SET v = 9; DELETE FROM kept; COMMIT")
+    *logs, _ = [str(path) for path in mariadb.binlogs()]
+    start, undo = Position(Path(logs[-1]).name, 4), tmp_path / "undo.sql"
+    with open_chain(logs) as chain:
+        with pytest.raises(RefusedError, match="system-versioned"):
+            extract_undo(chain, Selection(start=start), str(undo), ExtractOptions(SliceFormat.SQL))
+        wanted = Selection(start=start, exclude_tables=("small.kept",))
+        extract_undo(chain, wanted, str(undo), ExtractOptions(SliceFormat.SQL))
+    mariadb.script(undo.read_bytes())
+    assert mariadb.query("SELECT id, v FROM small.t ORDER BY id") == [("1", "1"), ("2", "2")]
+    assert mariadb.query("SELECT * FROM small.kept") == []
+
+
 def changed_since(made: Path, mistake: Path, since: Path) -> list[str]:
     """What is said of rows that a later log changed again."""
     catalog = Catalog()

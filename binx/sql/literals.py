@@ -47,6 +47,8 @@ def comment_text(text: str) -> str:
 
 def text_literal(text: str, *, escapes: bool = False) -> str:
     """Quote a string; with ``escapes`` for sessions in which backslashes escape, else for all."""
+    if text.isprintable() and "'" not in text and "\\" not in text:
+        return f"'{text}'"
     text = encoded(text).decode()
     if _UNSAFE.search(text) or not (escapes or _ESCAPED.isdisjoint(text)):
         return f"_utf8mb4 x'{text.encode().hex()}'"
@@ -102,7 +104,7 @@ class SqlValues(ValueWriter):
 
     def document(self, array: pa.Array) -> Spelled:
         """A document's text, or an expression that preserves the types of its values."""
-        are_written = pc.match_substring_regex(array, "^(JSON_|CAST)")
+        are_written = pc.or_(pc.starts_with(array, "JSON_"), pc.starts_with(array, "CAST"))
         if not pc.any(are_written).as_py():
             return Spelled(self.string, array)
         literals = [

@@ -309,6 +309,9 @@ def joined(values: Iterable[_Value], parts: Callable[[_Value], Iterable[bytes | 
         yield from parts(value)
 
 
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _json_assignments(text: str, names: dict[str, str]) -> bytes:
     """``col=JSON_SET(…)`` for each column of a JSON diff, with functions nested in the given order."""
     assignments: list[str] = []
@@ -321,7 +324,7 @@ def _json_assignments(text: str, names: dict[str, str]) -> bytes:
                 continue
             cell = operation["op"] == "insert" and operation["path"].endswith("]")
             function = "JSON_ARRAY_INSERT" if cell else f"JSON_{operation['op'].upper()}"
-            document = text_literal(json.dumps(operation["value"], ensure_ascii=False), escapes=True)
+            document = text_literal(_to_json(operation["value"]), escapes=True)
             value = f"{function}({value}, {path}, CAST({document} AS JSON))"
         if operations:
             assignments.append(f"{names[column]}={value}")

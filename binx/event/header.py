@@ -7,6 +7,7 @@ Sources: MySQL's libs/mysql/binlog/event/binlog_event.h (``Log_event_type``,
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
+from functools import cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -150,6 +151,9 @@ def event_size(data: memoryview | bytes) -> int:
     return int.from_bytes(data[_SIZE_OFFSET : _SIZE_OFFSET + 4], "little")
 
 
+_flags = cache(EventFlag)
+
+
 def parse_header(data: memoryview | bytes, position: int, *, origin: int = 0) -> EventHeader:
     """Read the header of the event at ``position``.
 
@@ -177,4 +181,4 @@ def parse_header(data: memoryview | bytes, position: int, *, origin: int = 0) ->
             offset=position,
             event=event_name(number),
         )
-    return EventHeader(timestamp, number, server_id, size, next_position, EventFlag(flags), position)
+    return EventHeader(timestamp, number, server_id, size, next_position, _flags(flags), position)

@@ -15,14 +15,10 @@ from typing import IO, NamedTuple, cast
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
-from binx.event.reader import Reader, body_reader
+from binx.kernels.walk.scan import payload_fields
 from binx.kernels.walk.scan import whole_events as count_whole_events
 
 _CHUNK_SIZE = 1 << 20
-_END = 0
-_PAYLOAD_SIZE = 1
-_COMPRESSION = 2
-_UNCOMPRESSED_SIZE = 3
 _MAX_WINDOW = 1 << 27
 """The largest window that zstd's decoder accepts by default; servers' compression levels use less."""
 
@@ -32,6 +28,9 @@ class Compression(IntEnum):
 
     ZSTD = 0
     NONE = 255
+
+
+_COMPRESSIONS = {compression.value: compression for compression in Compression}
 
 
 class StoredBytes(NamedTuple):
@@ -94,21 +93,24 @@ def parse_transaction_payload(
         DamagedError: the body is truncated, or the payload's size differs from its size field.
         UnsupportedError: an unknown compression type.
     """
-    reader = body_reader(body, header)
-    size = uncompressed = None
-    compression = Compression.NONE
-    while (field := reader.packed()) != _END:
-        value = reader.slice(reader.packed())
-        if field == _PAYLOAD_SIZE:
-            size = value.packed()
-        elif field == _COMPRESSION:
-            compression = _compression(value.packed(), reader)
-        elif field == _UNCOMPRESSED_SIZE:
-            uncompressed = value.packed()
-    actual = reader.remaining + (0 if rest is None else rest.size)
+    try:
+        begin, size, compression, uncompressed = payload_fields(body, header.position + HEADER_SIZE)
+    except BinxError as error:
+        raise error.at(event=header.name) from None
+    known = Compression.NONE if compression is None else _COMPRESSIONS.get(compression)
+    if known is None:
+        raise UnsupportedError(
+            f"expected the compression 0 (zstd) or 255 (none), found {compression}; a newer server wrote"
+            " this event",
+            offset=header.position,
+            event=header.name,
+        )
+    actual = len(body) - begin + (0 if rest is None else rest.size)
     if size is None or size != actual:
-        raise reader.damaged(f"expected a payload of {size} bytes, found {actual}")
-    return TransactionPayload(compression, uncompressed, reader.rest(), header.position, rest)
+        raise DamagedError(
+            f"expected a payload of {size} bytes, found {actual}", offset=header.position, event=header.name
+        )
+    return TransactionPayload(known, uncompressed, body[begin:], header.position, rest)
 
 
 def open_payload(payload: TransactionPayload) -> Iterator[memoryview]:
@@ -304,15 +306,3 @@ def _check_size(payload: TransactionPayload, total: int, *, at_end: bool) -> Non
 
 def _damaged(payload: TransactionPayload, message: str) -> DamagedError:
     return DamagedError(message, offset=payload.position, event=EventType.TRANSACTION_PAYLOAD.name)
-
-
-def _compression(number: int, reader: Reader) -> Compression:
-    try:
-        return Compression(number)
-    except ValueError:
-        raise UnsupportedError(
-            f"expected the compression 0 (zstd) or 255 (none), found {number}; "
-            "a newer server wrote this event",
-            offset=reader.position,
-            event=EventType.TRANSACTION_PAYLOAD.name,
-        ) from None

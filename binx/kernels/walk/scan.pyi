@@ -30,6 +30,21 @@ def whole_events(window: Buffer) -> tuple[int, int]:
     The second is 0 if that event's header is truncated, and less than a header if the size is invalid.
     """
 
+def payload_fields(body: Buffer, origin: int) -> tuple[int, int | None, int | None, int | None]:
+    """Read the fields of a TRANSACTION_PAYLOAD event before its compressed bytes.
+
+    Args:
+        body: the event's bytes after its header, or the first of them.
+        origin: offset in the file of the first byte.
+
+    Returns:
+        The number of bytes that the fields take; the payload's size, its compression and its size before it
+        was compressed, each None if the event does not have it.
+
+    Raises:
+        DamagedError: the fields do not fit the bytes.
+    """
+
 class Scanner(TransactionMachine):
     """A scan of one file, resumable at every event.
 

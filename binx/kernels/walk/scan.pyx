@@ -11,10 +11,10 @@ compressed payload or rows event whose content must be counted, the end of the w
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from binx.kernels.crc32 cimport crc32
-from binx.kernels.cursor cimport Cursor, cursor_over
+from binx.kernels.cursor cimport Cursor, cursor_over, take, take_packed
 from binx.kernels.hashing cimport slot_of
 from binx.kernels.output cimport append, release
 from binx.kernels.transactions.table cimport TableCount, Transaction, TransactionTable
@@ -44,6 +44,11 @@ cdef int bad_inner(const char *found, int64_t position) except -1 with gil:
     )
 
 
+cdef enum:
+    # Their numbers are 1 to 3: the payload's size, its compression, and its size before that.
+    PAYLOAD_FIELDS = 4
+
+
 def whole_events(const uint8_t[::1] window not None):
     cdef int64_t at = 0
     cdef int64_t size = 1
@@ -57,6 +62,33 @@ def whole_events(const uint8_t[::1] window not None):
         if window.shape[0] - at >= HEADER_SIZE:
             claimed = header_of(&window[at]).size
     return at, claimed
+
+
+def payload_fields(const uint8_t[::1] body not None, int64_t origin):
+    cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], origin)
+    cdef Cursor inner
+    cdef uint64_t field = 1
+    cdef uint64_t size = 0
+    cdef uint64_t[PAYLOAD_FIELDS] values = [0, 0, 0, 0]
+    cdef bint[PAYLOAD_FIELDS] known = [False, False, False, False]
+    cdef int64_t start
+    with nogil:
+        while True:
+            take_packed(&cursor, &field)
+            if field == 0:
+                break
+            take_packed(&cursor, &size)
+            start = cursor.origin + cursor.position
+            inner = cursor_over(take(&cursor, <int64_t> size), <int64_t> size, start)
+            if field < PAYLOAD_FIELDS:
+                take_packed(&inner, &values[field])
+                known[field] = True
+    return (
+        cursor.position,
+        values[1] if known[1] else None,
+        values[2] if known[2] else None,
+        values[3] if known[3] else None,
+    )
 
 
 cdef class Scanner(TransactionMachine):

@@ -29,7 +29,7 @@ from binx.rows.columns.schema import TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import state_command
 from binx.rows.images import BatchImages, ChangePlace, Images, columns_of
-from binx.slices.renaming import SAME_NAMES, DatabaseNames
+from binx.slices.renaming import DatabaseNames
 from binx.slices.sql.compared_rows import key_texts
 from binx.sql.tables import SqlDialect, SqlTable
 from binx.undo.check import UndoCheck
@@ -96,14 +96,14 @@ class LostParents:
         count: the number of values.
     """
 
-    def __init__(self, catalog: Catalog, databases: DatabaseNames = SAME_NAMES) -> None:
-        self.keys = ForeignKeys(catalog, databases)
+    def __init__(self, catalog: Catalog) -> None:
+        self.keys = ForeignKeys(catalog)
         self.count = 0
         self._values: dict[int, dict[int, list[tuple[_Action, str]]]] = defaultdict(lambda: defaultdict(list))
 
-    def take(self, table: SqlTable, images: BatchImages) -> None:
-        """Add row changes that are undone, of tables that others may refer to."""
-        for child in self.keys.to(table.logged):
+    def take(self, table: Name, images: BatchImages) -> None:
+        """Add row changes that are undone, of a table that others may refer to."""
+        for child in self.keys.to(table):
             for gone in gone_rows(child, images):
                 self.count += 1
                 if self.count <= MOST_VALUES:
@@ -357,7 +357,9 @@ class ChildRows:
             if child.name in self._listed or not chosen:
                 continue
             images = Images(pa.array(chosen, pa.int64()), tuple(range(len(rows.images.columns))))
-            restoring = RestoringSql(rows.table, rows.images, dialect, check, self._keys.ties(child.name))
+            restoring = RestoringSql(
+                rows.table, rows.images, dialect, check, self._keys.ties(child.name, self._databases)
+            )
             if action.deletes:
                 result.texts[place] += restoring.inserts(images)
             else:

@@ -14,7 +14,7 @@ from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangePlace, columns_of
-from binx.slices.renaming import SAME_NAMES, DatabaseNames
+from binx.slices.renaming import DatabaseNames
 from binx.slices.sql.compared_rows import BETWEEN, key_texts
 from binx.source.wording import listed
 from binx.sql.literals import text_literal
@@ -70,9 +70,8 @@ class Gone(NamedTuple):
 class ForeignKeys:
     """The foreign keys of a catalog's tables, kept up to date with it."""
 
-    def __init__(self, catalog: Catalog, databases: DatabaseNames = SAME_NAMES) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._databases = databases
         self._seen = -1
         self._of: dict[Name, list[Child]] = {}
         self._to: dict[Name, list[Child]] = {}
@@ -87,11 +86,11 @@ class ForeignKeys:
         self._look()
         return self._to.get(name, [])
 
-    def ties(self, name: Name) -> Ties:
-        """Return the foreign keys to and of a table."""
+    def ties(self, name: Name, databases: DatabaseNames) -> Ties:
+        """Return the foreign keys to and of a table; ``databases`` are those of the script."""
         return Ties(
-            [((self._databases[child.name[0]], child.name[1]), child) for child in self.to(name)],
-            [((self._databases[child.parent[0]], child.parent[1]), child) for child in self.of(name)],
+            [((databases[child.name[0]], child.name[1]), child) for child in self.to(name)],
+            [((databases[child.parent[0]], child.parent[1]), child) for child in self.of(name)],
         )
 
     def _look(self) -> None:

@@ -43,6 +43,7 @@ from binx.undo.foreign_keys import (
     gone_rows,
     listed_keys,
 )
+from binx.undo.names_today import NamesToday
 
 MOST_KEYS = 2_000_000
 """Maximum number of keys kept per table; each takes about 30 bytes."""
@@ -136,7 +137,9 @@ class ChangedAgain:
                 keys.batches.append(_keys_of(table, images, rows).select(["key", "version"]))
                 keys.count += len(keys.batches[-1])
 
-    def warnings(self, all_transactions: Iterable[Selected], catalog: Catalog) -> list[str]:
+    def warnings(
+        self, all_transactions: Iterable[Selected], catalog: Catalog, today: NamesToday
+    ) -> list[str]:
         """Return warnings about the rows that were changed again.
 
         Raises:
@@ -144,7 +147,8 @@ class ChangedAgain:
         """
         if not self._keys or not self._versions:
             return []
-        sentences = [_sentence(name, again) for name, again in self._found(all_transactions, catalog).items()]
+        found = self._found(all_transactions, catalog, today)
+        sentences = [_sentence(name, again) for name, again in found.items()]
         unseen = [".".join(name) for name, keys in self._keys.items() if keys.count >= MOST_KEYS]
         if unseen:
             sentences.append(
@@ -153,13 +157,15 @@ class ChangedAgain:
             )
         return sentences
 
-    def _found(self, selected: Iterable[Selected], catalog: Catalog) -> dict[Name, _Again]:
+    def _found(self, selected: Iterable[Selected], catalog: Catalog, today: NamesToday) -> dict[Name, _Again]:
         first_changes = {name: keys.first_changes() for name, keys in self._keys.items() if keys.batches}
         undone = arrow_array(self._versions, pa.int64())
         changed_again: dict[Name, _Again] = {}
         tables: dict[int, tuple[object, SqlTable]] = {}
-        for batch, _ in table_changes(selected, catalog, lambda *name: name in first_changes):
-            if not isinstance(batch, ChangeBatch):
+        has_others = today.has_renamed
+        for item, _ in table_changes(selected, catalog, lambda *name: has_others or name in first_changes):
+            batch = today.renamed(item) if isinstance(item, ChangeBatch) else None
+            if batch is None or (batch.table.db, batch.table.name) not in first_changes:
                 continue
             if id(batch.table) not in tables:
                 tables[id(batch.table)] = batch.table, SqlTable(batch.table.resolved)

@@ -39,6 +39,7 @@ from binx.sql.tables import SqlDialect
 from binx.storage.output import Sink
 from binx.undo.check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.undo.child_rows import ChildRows, LostParents, RestoredRows
+from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import UndoStatements
 from binx.undo.options import OnConflict
 from binx.undo.passes import without_rolled_back
@@ -87,7 +88,8 @@ def write_undo(
     """
     known = catalog.copy()
     with ReverseSpool() as spool:
-        rows = UndoRows(UndoCheck(on_conflict), LostParents(catalog, databases), databases)
+        today = NamesToday(logs, known)
+        rows = UndoRows(UndoCheck(on_conflict), LostParents(catalog), today, databases)
         sizes = StatementSizes(statement_bytes)
         undoing = _Undoing(spool, rows, sizes, partial=choice is not None)
         reading = reading_in_pieces(catalog, choice=choice, raw_text=True, exact_values=True)
@@ -100,7 +102,7 @@ def write_undo(
             choice=choice,
         ):
             undoing.take(item)
-        undoing.finish(without_rolled_back(every), known)
+        undoing.finish(without_rolled_back(every), known, today)
         undoing.restore(ChildRows(rows.parents, logs, catalog, known, databases, on_damage))
         return undoing.copy_out(output)
 
@@ -116,6 +118,7 @@ class _Undoing:
         self._versions: list[int] = []
         self._places: dict[int, ChangePlace] = {}
         self._warnings: list[str] = []
+        self._lost: list[str] = []
         self._statements = UndoStatements(rows.obstacles)
         self._format: FormatDescription | None = None
         self._begin: Begin | None = None
@@ -173,9 +176,10 @@ class _Undoing:
             self._spool.add(rows.piece.text(first, last), self._number, rows.mark, last - first)
             last = first
 
-    def finish(self, every: Callable[[], Iterable[Selected]], known: Catalog) -> None:
+    def finish(self, every: Callable[[], Iterable[Selected]], known: Catalog, today: NamesToday) -> None:
         self._statements.finish()
-        self._warnings += self._rows.again.warnings(every(), known.copy())
+        self._lost = today.losses
+        self._warnings += self._rows.again.warnings(every(), known.copy(), today)
 
     def restore(self, children: ChildRows) -> None:
         if self._rows.parents.count:
@@ -192,7 +196,7 @@ class _Undoing:
             undone=len(undone),
             nothing=len(self._versions) - len(undone),
             warnings=(*self._rows.warnings.sentences(), *self._sizes.warnings, *self._warnings),
-            unknown=tuple(self._restored.unknown),
+            unknown=(*self._lost, *self._restored.unknown),
         )
 
     def _script(self, undone: set[int]) -> Iterator[bytes | memoryview]:
@@ -229,7 +233,9 @@ class _Undoing:
 
     def _head(self, session: SqlSession, flavour: Flavour) -> str:
         server, client = ("MariaDB", "mariadb") if flavour is Flavour.MARIADB else ("MySQL", "mysql")
-        remarks = [f"{comment_text(line)}." for line in (*self._warnings, *self._restored.unknown)]
+        remarks = [
+            f"{comment_text(line)}." for line in (*self._warnings, *self._lost, *self._restored.unknown)
+        ]
         if self._partial:
             remarks.append(PARTIAL)
         return (

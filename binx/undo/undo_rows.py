@@ -26,6 +26,7 @@ from binx.undo.check import UndoCheck
 from binx.undo.child_rows import LostParents
 from binx.undo.conditions import ConditionsSql
 from binx.undo.foreign_keys import Ties
+from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import EXAMPLES, Obstacles
 from binx.undo.options import OnConflict
 from binx.undo.passes import ChangedAgain
@@ -42,11 +43,14 @@ class UndoRows(SqlRows):
         again: finds undone rows that were changed again.
     """
 
-    def __init__(self, check: UndoCheck, parents: LostParents, databases: DatabaseNames) -> None:
+    def __init__(
+        self, check: UndoCheck, parents: LostParents, today: NamesToday, databases: DatabaseNames
+    ) -> None:
         super().__init__(databases)
         self.obstacles = Obstacles()
         self.check = check
         self.parents = parents
+        self._today = today
         self.again = ChangedAgain()
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
@@ -54,14 +58,20 @@ class UndoRows(SqlRows):
         if changes.table.resolved.is_sequence:
             self.warnings.take_sequence(f"{changes.table.db}.{changes.table.name}")
             return []
+        named = self._today.renamed(changes)
+        if named is None:
+            return []
+        then, changes = changes, named
         table, images = self.table(changes), BatchImages(changes)
         again = rows_logged_again(images, table.key)
         if again is not None:
-            images = BatchImages(changes.take(pc.indices_nonzero(pc.invert(again))))
+            left = pc.indices_nonzero(pc.invert(again))
+            images, then = BatchImages(changes.take(left)), then.take(left)
         self.warnings.take_table(changes.table.resolved)
         self.again.take(table, images)
-        self.parents.take(table, images)
-        ties = self.parents.keys.ties(table.logged)
+        self.parents.take((then.table.resolved.db, then.table.resolved.name), BatchImages(then))
+        keys = self._today.keys if self._today.moved_after(changes.versions[0]) else self.parents.keys
+        ties = keys.ties(table.logged, self._databases)
         unchecked = unchecked_rows(images)
         checked = None if unchecked is None else pc.invert(unchecked)
         dialect = SqlDialect.of(file.format)

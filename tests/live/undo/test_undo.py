@@ -263,6 +263,73 @@ def test_a_table_that_cannot_be_undone_stops_no_other_if_it_is_excluded(
     assert mariadb.query("SELECT * FROM small.kept") == []
 
 
+MOVED = """
+CREATE DATABASE small; USE small;
+CREATE TABLE owner (id INT PRIMARY KEY) ENGINE = InnoDB;
+CREATE TABLE t (id INT PRIMARY KEY, v INT, note TEXT, old INT, o INT, UNIQUE u (v),
+FOREIGN KEY (o) REFERENCES owner (id)) ENGINE = InnoDB;
+CREATE TABLE gone (id INT PRIMARY KEY) ENGINE = InnoDB;
+INSERT INTO owner VALUES (1); INSERT INTO t VALUES (1, 1, 'a', 7, 1), (2, 2, 'b', 7, 1), (3, 3, 'c', 7, 1);
+INSERT INTO gone VALUES (1);
+"""
+
+
+@pytest.mark.parametrize(
+    ("since", "name", "columns"),
+    [
+        ("RENAME TABLE t TO items", "items", "id, v, note"),
+        ("CREATE DATABASE other; RENAME TABLE owner TO o2, t TO other.t", "other.t", "id, v, note"),
+        ("ALTER TABLE t CHANGE v worth INT, RENAME COLUMN note TO remark", "t", "id, worth, remark"),
+        ("ALTER TABLE t RENAME COLUMN v TO x; ALTER TABLE t RENAME COLUMN note TO v", "t", "id, x, v"),
+        ("ALTER TABLE t DROP COLUMN old, ADD COLUMN extra INT DEFAULT 5", "t", "id, v, note"),
+        ("ALTER TABLE t DROP COLUMN old; DROP TABLE gone", "t", "id, v, note"),
+        (
+            "CREATE TABLE _t_gho LIKE t; ALTER TABLE _t_gho DROP COLUMN old; INSERT INTO _t_gho"
+            " (id, v, note, o) SELECT id, v, note, o FROM t; RENAME TABLE t TO _t_del, _t_gho TO t;"
+            " DROP TABLE _t_del",
+            "t",
+            "id, v, note",
+        ),
+        (
+            "CREATE TABLE s LIKE t; RENAME TABLE t TO tmp, s TO t, tmp TO s",
+            "s",
+            "id, v, note",
+        ),
+    ],
+)
+def test_rows_are_undone_under_the_names_of_today(
+    server: Server, since: str, name: str, columns: str, tmp_path: Path
+) -> None:
+    """What was dropped is listed."""
+    empty(server)
+    server.sql(MOVED)
+    server.flush_logs()
+    log_of(
+        server, "USE small; UPDATE t SET v = v + 10, note = 'x'; DELETE FROM t WHERE id = 2; DELETE FROM gone"
+    )
+    log_of(server, f"USE small; {since}")
+    *logs, _ = [str(path) for path in server.binlogs()]
+    start, stop = Position(Path(logs[-2]).name, 4), Position(Path(logs[-1]).name, 4)
+    undo = tmp_path / "undo.sql"
+    with open_chain(logs) as chain:
+        report = extract_undo(
+            chain, Selection(start=start, stop=stop), str(undo), ExtractOptions(SliceFormat.SQL)
+        )
+    told = " ".join(report.damage)
+    assert ("columns of small.t were dropped since" in told) == ("DROP COLUMN old" in since)
+    assert ("small.gone was dropped since: its rows are not undone" in told) == ("DROP TABLE gone" in since)
+    for sentence in report.damage:
+        assert f"-- {sentence}" in undo.read_text()
+    server.script(undo.read_bytes())
+    assert server.query(
+        f"SELECT {columns} FROM small.{name} ORDER BY id".replace("small.other", "other")
+    ) == [
+        ("1", "1", "a"),
+        ("2", "2", "b"),
+        ("3", "3", "c"),
+    ]
+
+
 def changed_since(made: Path, mistake: Path, since: Path) -> list[str]:
     """What is said of rows that a later log changed again."""
     catalog = Catalog()

@@ -227,7 +227,7 @@ def zone_names() -> list[str]:
     """Return the names that :func:`parse_zone` takes."""
     from zoneinfo import available_timezones
 
-    return ["UTC", LOCAL, *sorted(available_timezones())]
+    return sorted({"UTC", LOCAL, *available_timezones()})
 
 
 def zone_offset(zone: tzinfo) -> ZoneOffset:

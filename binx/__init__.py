@@ -26,18 +26,28 @@ if TYPE_CHECKING:
         read_state,
     )
     from binx.api.query import Database, query
+    from binx.compare.diff import LogDiff
+    from binx.dataset.chain import SourceReport
     from binx.errors import BinxError, BinxWarning
+    from binx.inspect.why import RowChange
     from binx.lake.reading import read_changes
+    from binx.slices.extract import ExtractReport
+    from binx.verify import VerifyReport
 
 __all__ = [
     "Binlogs",
     "BinxError",
     "BinxWarning",
     "Database",
+    "ExtractReport",
     "Figures",
+    "LogDiff",
+    "RowChange",
     "SelectedTransactions",
+    "SourceReport",
     "TransactionRecord",
     "Transactions",
+    "VerifyReport",
     "__version__",
     "diff",
     "open",
@@ -55,6 +65,11 @@ _HOMES = {
     "Transactions": "binx.api",
     "Figures": "binx.api",
     "Database": "binx.api.query",
+    "ExtractReport": "binx.slices.extract",
+    "LogDiff": "binx.compare.diff",
+    "RowChange": "binx.inspect.why",
+    "SourceReport": "binx.dataset.chain",
+    "VerifyReport": "binx.verify",
     "diff": "binx.api",
     "open": "binx.api",
     "query": "binx.api.query",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from binx.lake.table_name import TableName
     from binx.rows.batches import ChangeBatch, TableChanges
     from binx.slices.extract import ExtractReport
+    from binx.source.keyring import Keys
     from binx.verify import VerifyReport
     from binx.where.condition import Condition
 
@@ -53,10 +54,12 @@ class OpenedLogs:
     Attributes:
         chain: the logs in chain order, with their ends read.
         known: table definitions known beforehand, if any.
+        keys: of encrypted logs; None for those in the environment.
     """
 
     chain: tuple[ChainLog, ...]
     known: Catalog | None = None
+    keys: Keys | None = None
     is_closed: bool = False
 
 
@@ -662,13 +665,16 @@ class Binlogs(Transactions):
     Args:
         chain: the logs, with their ends read.
         known: table definitions known beforehand, if any.
+        keys: of encrypted logs; None for those in the environment.
 
     Attributes:
         files: the logs, each with its path, size and format.
     """
 
-    def __init__(self, chain: Sequence[ChainLog], known: Catalog | None = None) -> None:
-        super().__init__(OpenedLogs(tuple(chain), known), Selection())
+    def __init__(
+        self, chain: Sequence[ChainLog], known: Catalog | None = None, keys: Keys | None = None
+    ) -> None:
+        super().__init__(OpenedLogs(tuple(chain), known, keys), Selection())
         self.files = tuple(ends.file for ends in chain)
 
     @property
@@ -736,4 +742,5 @@ class Binlogs(Transactions):
         """
         from binx.verify import verify
 
-        return verify([log.file.path for log in self._chain], checksums=checksums)
+        paths = [log.file.path for log in self._chain]
+        return verify(paths, checksums=checksums, keys=self._logs.keys)

@@ -68,7 +68,8 @@ def open(  # noqa: A001 - it is called as binx.open
     chain = in_order(open_named(named, keys), known_facts)
     for problem in chain_problems(chain):
         warnings.warn(problem.sentence, BinxWarning, stacklevel=2)
-    return Binlogs(chain, None if dump is None else dump.known_in([ends.file for ends in chain]))
+    known = None if dump is None else dump.known_in([ends.file for ends in chain])
+    return Binlogs(chain, known, keys)
 
 
 def diff(

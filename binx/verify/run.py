@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
@@ -21,6 +22,9 @@ from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.wording import counted
 from binx.verify.content import ContentCheck
 from binx.verify.report import FileReport, Problem, ProblemKind, VerifyReport
+
+if TYPE_CHECKING:
+    from binx.source.keyring import Keys
 
 _UNREADABLE: tuple[tuple[type[BinxError], ProblemKind], ...] = (
     (NotABinlogError, ProblemKind.NOT_A_BINLOG),
@@ -41,6 +45,7 @@ def verify(
     paths: Sequence[str],
     *,
     checksums: bool = True,
+    keys: Keys | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> VerifyReport:
     """Read files completely and check them against the format and against each other.
@@ -51,13 +56,14 @@ def verify(
     names and GTIDs of the files against each other.
 
     Args:
+        keys: for encrypted logs; None uses those in the environment.
         progress: called from time to time with the number of bytes read and the total.
     """
     with ExitStack() as stack:
         files, unreadable, problems = [], [], []
         for log in named_logs(paths):
             try:
-                files.append(stack.enter_context(log.open()))
+                files.append(stack.enter_context(log.open(keys)))
             except (NotABinlogError, UnsupportedError, DamagedError) as error:
                 unreadable.append(_unread(log.path))
                 problems.append(_unreadable(log.path, error))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -392,6 +394,8 @@ def test_logs_of_before_and_after_a_rotation_take_both_keyrings() -> None:
     missing = pytest.warns(binx.BinxWarning, match=r"expected mysql-bin\.000002 to follow")
     with missing, binx.open(*logs, keyring=KEYRINGS) as opened:
         assert opened.index().num_rows > 0
+    with binx.open(logs[1], keyring=KEYRINGS) as opened:
+        assert opened.verify().ok
     with pytest.raises(EncryptedError):
         binx.open(*logs, keyring=KEYRINGS[0])
 
@@ -508,3 +512,29 @@ def test_files_and_data_sets_are_written_as_by_the_commands(tmp_path: Path) -> N
         assert read.num_rows == expected
         with pytest.warns(binx.BinxWarning, match="no table shop.ordrs in the logs of the data set"):
             logs.select(table="shop.ordrs").to_parquet(tmp_path / "empty")
+
+
+def test_a_type_checker_follows_the_package(tmp_path: Path) -> None:
+    """Also where it is an editable install; one that Python finds by a hook is to be made again."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import binx\n"
+        "with binx.open('x') as log:\n"
+        "    report: binx.VerifyReport = log.verify()\n"
+        "    figures: binx.Figures = log.stats()\n"
+        "    changes: list[binx.RowChange] = list(log.why('shop.orders', 1))\n"
+        "    found: binx.LogDiff = binx.diff('x', 'y')\n"
+        "    wrong: int = report.ok and log.extract('z')\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program.name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    *_, error, count = done.stdout.splitlines()
+    assert error.startswith(
+        'program.py:7: error: Incompatible types in assignment (expression has type "Literal'
+    ), done.stdout
+    assert count.startswith("Found 1 error in 1 file")
+
+
+def test_everything_public_is_listed_and_there() -> None:
+    assert dir(binx) == sorted(binx.__all__)
+    assert all(getattr(binx, name) is not None for name in dir(binx))

@@ -81,9 +81,9 @@ class NamedLog(NamedTuple):
     path: str
     listed: Listed | None = None
 
-    def open(self) -> BinlogFile:
-        """Open the log."""
-        file = BinlogFile.open(self.path)
+    def open(self, keys: Keys | None = None) -> BinlogFile:
+        """Open the log, with keys or those of the environment."""
+        file = BinlogFile.open(self.path, keys)
         file.listed = self.listed
         return file
 

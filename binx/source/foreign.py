@@ -1,9 +1,9 @@
 """Name files that are often taken for binary logs, by their first bytes, and say what to do with them.
 
 Sources: the xz file format 2.1.1.1; LZ4 frame format 1.6.x, "Magic Number"; bzip2's ``compress.c``
-(``BZ2_compressBlock``); PKWARE's APPNOTE.TXT 4.3.7; POSIX pax, "ustar Interchange Format". MySQL's
-client/mysqldump.cc (``write_header``) and client/mysqlbinlog.cc, MariaDB's client/mysqldump.cc (the sandbox
-comment); MySQL's storage/innobase/include/fil0types.h and fsp0fsp.h (page and tablespace headers) and
+(``BZ2_compressBlock``); PKWARE's APPNOTE.TXT 4.3.7; POSIX pax, "ustar Interchange Format"; Apache Parquet's
+README, "File format"; MySQL's client/mysqldump.cc (``write_header``) and client/mysqlbinlog.cc, MariaDB's
+client/mysqldump.cc (the sandbox comment); MySQL's storage/innobase/include/fil0types.h and fsp0fsp.h (page and tablespace headers) and
 log0constants.h (``LOG_HEADER_CREATOR``); MariaDB's storage/innobase/include/log0log.h (``FORMAT_10_8``),
 innodb_binlog.h (``IBB_MAGIC``) and sql/gtid_index.cc (``GTID_INDEX_MAGIC``).
 """
@@ -26,6 +26,7 @@ _BEGINNINGS = (
     (b"\x04\x22\x4d\x18", "an lz4 file", "decompress it: lz4 -dk FILE"),
     (b"BZh", "a bzip2 file", "decompress it: bzip2 -dk FILE"),
     (b"PK\x03\x04", "a zip archive", "unpack the logs in it: unzip FILE"),
+    (b"PAR1", "a Parquet file", "binx query, state and load take the folder of a data set"),
     (b"-- MySQL dump", *_DUMP),
     (b"-- MariaDB dump", *_DUMP),
     (b"/*M!999999", *_DUMP),

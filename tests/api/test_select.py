@@ -526,7 +526,7 @@ def test_a_type_checker_follows_the_package(tmp_path: Path) -> None:
         "    found: binx.LogDiff = binx.diff('x', 'y')\n"
         "    wrong: int = report.ok and log.extract('z')\n"
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program.name]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), program.name]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     *_, error, count = done.stdout.splitlines()
     assert error.startswith(

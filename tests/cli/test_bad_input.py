@@ -70,6 +70,7 @@ def _tablespace() -> bytes:
     ("content", "said"),
     [
         (lzma.compress(b"log"), "found an xz file; decompress it: xz -dk FILE"),
+        (b"PAR1" + bytes(20) + b"PAR1", "found a Parquet file; binx query, state and load take the folder"),
         (bz2.compress(b"log"), "found a bzip2 file; decompress it"),
         (b"\x04\x22\x4d\x18\x64\x40\xa7", "found an lz4 file; decompress it"),
         (b"PK\x03\x04\x14", "found a zip archive; unpack"),

@@ -54,6 +54,7 @@ class Side:
             logged as statements.
         empty: those of them that have no statements either.
         damage: one sentence for each range that was skipped because it could not be read.
+        notes: sentences about the selection, such as a name that no log has.
     """
 
     logs: int
@@ -65,6 +66,7 @@ class Side:
     without_rows: GtidSet
     empty: GtidSet
     damage: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class ShownChange(NamedTuple):
@@ -255,6 +257,7 @@ class SideReading:
             without_rows=collected.without_rows,
             empty=collected.empty,
             damage=tuple(search.damage),
+            notes=tuple(search.selector.notes),
         )
 
 

@@ -22,7 +22,7 @@ from binx.lake.dataset.spans import FILE_BITS
 from binx.lake.place import Place
 from binx.lake.plan import lives_of
 from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
-from binx.lake.table_name import TableName, listed_tables
+from binx.lake.table_name import TableName, UnknownTableError, listed_tables
 from binx.lake.tables.definitions import NeededSequence, definition_of
 from binx.lake.tables.lacking import lacking_of, unlogged
 from binx.lake.tables.lives import Column, Life
@@ -116,8 +116,9 @@ def table_at(
     if arrivals.wrong:
         raise BinxError(next(iter(arrivals.wrong.values())), path=lake)
     if life is None:
-        listed = listed_tables((life.name for life in lives if life.name), table)
-        raise AbsentError(f"as of {moment} there is no table {table}; there are {listed}", path=lake)
+        others = [life.name for life in lives if life.name]
+        listed = f"; there are {listed_tables(others, table)}" if others else ""
+        raise UnknownTableError(f"as of {moment} there is no table {table}{listed}", table).at(path=lake)
     if not life.epochs[-1].columns:
         raise RefusedError(f"the columns of {table} are not in the logs: {'; '.join(life.reasons)}")
     if not life.epochs[-1].key:

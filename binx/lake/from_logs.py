@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.errors import BinxError
+from binx.errors import AbsentError, BinxError
 from binx.kernels.walk.scan import Level
 from binx.lake.base.importing import import_bases
-from binx.lake.table_name import TableName
+from binx.lake.table_name import TableName, UnknownTableError
 from binx.log.file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.log.scanning import OnDamage
@@ -30,6 +30,7 @@ from binx.rows.ddl.statements import AlterTable, RenameTables
 from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
 from binx.rows.reading import Reading, no_table
+from binx.source.wording import did_you_mean
 from binx.sql.create_table import needed_sequences
 
 
@@ -78,10 +79,22 @@ def data_set_of_logs(
             pass
         try:
             yield folder
+        except UnknownTableError as error:
+            raise AbsentError(f"{error.message}{_near(error.table, files)}") from None
         except BinxError as error:
             # Nobody knows the temporary folder.
             error.path = None if error.path == folder else error.path
             raise
+
+
+def _near(table: str, files: Sequence[BinlogFile]) -> str:
+    """Return which table of the logs is meant."""
+    seen: dict[str, None] = {}
+    for file in files:
+        scan = find_transactions(file, Level.LEVEL_TABLES, verify=False)
+        for _ in scan:
+            seen |= dict.fromkeys(str(TableName(*scan.table_name(one))) for one in range(scan.table_count))
+    return did_you_mean(table, seen)
 
 
 def _pattern(name: TableName) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from binx.dataset.dataset import escape_name
+from binx.errors import AbsentError
 from binx.log.selection.table_filter import TableFilter, table_name
 from binx.rows.ddl.tokens import identifier
 from binx.source.wording import did_you_mean, listed
@@ -42,6 +43,18 @@ class TableName(NamedTuple):
             UsageError: the text is not a table name.
         """
         return cls(*table_name(text))
+
+
+class UnknownTableError(AbsentError):
+    """There is no such table at a moment.
+
+    Attributes:
+        table: its name.
+    """
+
+    def __init__(self, message: str, table: str) -> None:
+        super().__init__(message)
+        self.table = table
 
 
 def listed_tables(names: Iterable[TableName], unknown: str | None = None) -> str:

@@ -2,10 +2,11 @@
 
 Sources: the xz file format 2.1.1.1; LZ4 frame format 1.6.x, "Magic Number"; bzip2's ``compress.c``
 (``BZ2_compressBlock``); PKWARE's APPNOTE.TXT 4.3.7; POSIX pax, "ustar Interchange Format"; Apache Parquet's
-README, "File format"; MySQL's client/mysqldump.cc (``write_header``) and client/mysqlbinlog.cc, MariaDB's
-client/mysqldump.cc (the sandbox comment); MySQL's storage/innobase/include/fil0types.h and fsp0fsp.h (page and tablespace headers) and
-log0constants.h (``LOG_HEADER_CREATOR``); MariaDB's storage/innobase/include/log0log.h (``FORMAT_10_8``),
-innodb_binlog.h (``IBB_MAGIC``) and sql/gtid_index.cc (``GTID_INDEX_MAGIC``).
+README, "File format". MySQL's client/mysqldump.cc (``write_header``) and client/mysqlbinlog.cc, MariaDB's
+client/mysqldump.cc (the sandbox comment); MySQL's storage/innobase/include/fil0types.h and fsp0fsp.h (page
+and tablespace headers) and log0constants.h (``LOG_HEADER_CREATOR``); MariaDB's
+storage/innobase/include/log0log.h (``FORMAT_10_8``), innodb_binlog.h (``IBB_MAGIC``) and sql/gtid_index.cc
+(``GTID_INDEX_MAGIC``).
 """
 
 from __future__ import annotations

@@ -26,6 +26,16 @@ def test_a_table_that_no_log_has_is_named_with_the_one_that_may_be_meant(
         assert "no table" not in binx(*command, "--table", pattern, *shop.logs).err
 
 
+def test_a_state_and_a_comparison_name_it_too(shop: Shop) -> None:
+    ended = binx("state", "--table", "shop.ordrs", "--format", "csv", shop.logs[0])
+    assert ended.code == 4
+    said = "as of the end of the logs there is no table shop.ordrs; did you mean shop.orders?"
+    assert ended.err == f"binx: error: {said}\n"
+    assert MEANT in binx("diff", "--table", "shop.ordrs", shop.logs[0], shop.logs[0]).err
+    one_side = binx("diff", "--table", "shop.best_customers", shop.logs[0], shop.folder)
+    assert "no table" not in one_side.err
+
+
 def test_what_needs_the_table_ends_with_the_code_for_what_is_not_there(shop: Shop, tmp_path: Path) -> None:
     for command in (["why", "--pk", "1"], ["extract", "-o", str(tmp_path / "out")]):
         ended = binx(*command, "--table", "shop.ordrs", *shop.logs)

@@ -89,6 +89,7 @@ def diff_command(
         bar.hide()
         for line in [json_line("comparison", _facts(found))] if as_json else _lines(found, left, right):
             output.line(line)
+    logs.notes([note for note in found.left.notes if note in found.right.notes])
     losses = say_losses([*found.left.damage, *found.right.damage])
     return ending(found.absent_gtids, losses=losses or not (found.equal and found.is_fully_compared))
 

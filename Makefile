@@ -31,7 +31,7 @@ define old-spark
 endef
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 needs-python:
 	@[ -n "$(PYTHON)" ] || { echo "binx needs Python 3.11 or newer, and none is on PATH" >&2; exit 1; }

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from binx.errors import AbsentError, ExitCode
-from binx.lake.place import Place
-from binx.lake.state.output import Output
+from binx.errors import ExitCode
 from binx.lake.state.state import LifeRecord, State
 from binx.lake.table_name import TableName
 
@@ -97,23 +95,3 @@ class Summary:
             if table.error and not any(table.error in reason for reason in table.reasons):
                 lines.append(f"stopped: {name}: {table.error}")
         return lines + ([] if self.losses_seen else [f"loss: {loss}" for loss in self.losses])
-
-
-def load_status(path: str) -> Summary:
-    """Return what is loaded in an output, table by table.
-
-    Raises:
-        AbsentError: the output has no loaded tables.
-    """
-    place = Place(path)
-    state = Output(place).state
-    if not state.version:
-        raise AbsentError("has no _state.json: expected the output of `binx load`", path=path)
-    tables = []
-    for life, record in state.records.items():
-        table = TableSummary(record.name.db, record.name.table)
-        table.tell(record)
-        if life in state.lives:
-            table.current = state.lives[life].rows
-        tables.append(table)
-    return Summary.of(state, place.uri, tables)

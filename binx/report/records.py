@@ -274,7 +274,7 @@ _RECORDS = (
     ),
     JsonRecord(
         "load",
-        "`load` and `load --status`",
+        "`load`",
         "output load changed manifests new_manifests tables=loaded_table losses losses_seen at exit_code",
     ),
     JsonRecord(
@@ -282,6 +282,20 @@ _RECORDS = (
         "",
         f"db table listed loaded {_CHANGES} current? completeness reasons accepted error?",
     ),
+    JsonRecord(
+        "load_status",
+        "`load --status`",
+        "output load changed manifests new_manifests loaded_until? behind_seconds tables=table_status losses"
+        " losses_seen at data_sets=loaded_data_set exit_code",
+    ),
+    JsonRecord(
+        "table_status",
+        "",
+        f"db table listed loaded {_CHANGES} current? completeness reasons accepted error? loaded_until?"
+        " waiting_rows waiting_since? behind_seconds unknown_rows current_files current_bytes history_files"
+        " history_bytes version_files version_bytes",
+    ),
+    JsonRecord("loaded_data_set", "", "data_set manifests new_manifests data_set_until? error?"),
     JsonRecord("state", "`state`", "db table at rows complete reasons key output format exit_code"),
     JsonRecord("erased", "`erase`", "keys history current scd2"),
     JsonRecord("config", "`config`", "path? exists settings=setting"),

@@ -20,6 +20,7 @@ from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
 from binx.lake.place import Place
 from binx.lake.state.state import Options
+from binx.lake.table_name import TableName
 from binx.lake.tasks.history import Arrival, Joining, Taken, join_files, take_file
 from binx.lake.tasks.merge import Merged, Piece, merge
 from binx.lake.tasks.sources import Keys, Source, see_keys, split
@@ -36,6 +37,9 @@ _GONE = (
     " a base and what follows, into a new folder"
 )
 _TASK_BYTES = 64 << 20
+_NAMED = 20
+"""How many tables a job's description names."""
+
 _PIECE = -1
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -50,6 +54,7 @@ class Job:
 
     def __init__(self, spark: SparkSession, output: str, options: Options, progress: Progress) -> None:
         self._spark = spark.newSession()
+        spark.sparkContext.setJobGroup(f"binx load {output}", f"binx load: tables in {output}")
         self._spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
         self._spark.conf.set("spark.sql.adaptive.enabled", "false")
         self._parallelism = max(1, spark.sparkContext.defaultParallelism)
@@ -67,6 +72,7 @@ class Job:
         """
         size = sum(file.bytes for file in arrived)
         self._progress(0, size)
+        self._describe("copy new files to history of", (file.table for file in arrived))
         arrivals = [
             Arrival(file, self._output, empty.get(file.identity, ()), self._options) for file in arrived
         ]
@@ -87,11 +93,13 @@ class Job:
 
     def join(self, groups: Sequence[Sequence[ChangesFile]]) -> list[tuple[ChangesFile | None, str]]:
         """Write one file of history for each group of files; return it, or why there is none."""
+        self._describe("join files of history of", (group[0].table for group in groups))
         tasks = [Joining(tuple(group), self._output, self._options) for group in groups]
         return self._each(join_files, tasks, [sum(file.bytes for file in group) for group in groups])
 
     def _stage(self, works: Sequence[Work]) -> list[str]:
         """Run the next stage of each life; return the files that are no longer needed."""
+        self._describe("sample keys of", (work.goal.name for work in works if not work.is_small))
         cuts = self._cuts([work for work in works if not work.is_small])
         cuts |= {work.life: work.all_cut() for work in works if work.is_small}
         pieces: list[Piece] = []
@@ -107,10 +115,17 @@ class Job:
                 numbers = [-1 if piece < 0 else begins[work.life] + piece for piece in cuts[work.life].pieces]
                 targets = tuple((number, slots[number] if number >= 0 else 0) for number in numbers)
                 splits += self._sources(work, cuts[work.life].lows, targets)
+        self._describe("merge changes of", (work.goal.name for work in works))
         merged = defaultdict(list)
         for result in self._merge(splits, pieces, slots):
             merged[result.life].append(result)
         return [path for work in works for path in work.take(merged[work.life], cuts[work.life])]
+
+    def _describe(self, what: str, tables: Iterable[TableName]) -> None:
+        """Say in Spark's UI what the next jobs do."""
+        names = sorted({str(table) for table in tables})
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        self._spark.sparkContext.setJobDescription(f"binx load: {what} {', '.join(names[:_NAMED])}{more}")
 
     def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
         """Return the sources of the next stage's images, including the state's files if its key changes."""

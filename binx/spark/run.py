@@ -18,6 +18,7 @@ from binx.lake.options import DELTA, LoadOptions
 from binx.lake.place import Place
 from binx.lake.plan import Plan, lives_of, plan_load
 from binx.lake.published.delta import publish
+from binx.lake.published.loads import record_load
 from binx.lake.published.views import has_views, write_views
 from binx.lake.state.output import Output
 from binx.lake.state.state import LifeRecord, Loss, Options, State
@@ -112,9 +113,11 @@ class _Load:
         )
         for name, text in stopped.items():
             self._summary(name).error = text
+        self._complete_summaries()
         if changed:
             state.version = self._load
             self.output.commit(state)
+            record_load(self._place, self._load, self._summaries.values())
         if not has_views(state, self._place):
             write_views(state, lives_of(state), self._place)
         if options.format == DELTA:
@@ -122,7 +125,12 @@ class _Load:
         if options.catalog is not None:
             self._merge_into(options.catalog, spark)
         self.output.tidy(everywhere=bool(stopped))
-        return self._summarized(changed=changed)
+        return replace(
+            Summary.of(state, self._place.uri, self._summaries.values()),
+            changed=changed,
+            manifests=arrivals.manifests,
+            new_manifests=arrivals.new_manifests,
+        )
 
     def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
         """Bring a catalog's tables up to the committed state; report failures in the summary."""
@@ -308,20 +316,14 @@ class _Load:
     def _summary(self, table: TableName) -> TableSummary:
         return self._summaries.setdefault(table, TableSummary(table.db, table.table))
 
-    def _summarized(self, *, changed: bool) -> Summary:
-        state, arrivals = self._state, self._arrivals
-        for record in state.records.values():
+    def _complete_summaries(self) -> None:
+        """Add to the tables' summaries what the state and the new manifests say of them."""
+        for record in self._state.records.values():
             if self._options.wants(record.name):
                 self._summary(record.name).tell(record)
-        for waiting in arrivals.waiting:
+        for waiting in self._arrivals.waiting:
             if self._options.wants(waiting.file.table):
                 self._summary(waiting.file.table).listed += waiting.file.rows
-        return replace(
-            Summary.of(state, self._place.uri, self._summaries.values()),
-            changed=changed,
-            manifests=arrivals.manifests,
-            new_manifests=arrivals.new_manifests,
-        )
 
 
 def _problem_of(life: Life, stopped: Mapping[TableName, str]) -> str:

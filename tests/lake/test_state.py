@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from binx.lake.at_moment import table_at
-from binx.lake.summary import load_status
+from binx.lake.status import load_status
 from tests.lake.conftest import Load, Loaded
 from tests.lake.dataset import Name, Server
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql.functions import spark_partition_id
 
 from binx.spark.job import partition_keys
+from tests.lake.conftest import Load
+from tests.lake.test_history import two_tables
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 64, 300])
@@ -18,3 +21,17 @@ def test_each_share_of_the_work_has_a_partition_of_its_own(spark: Any, count: in
     spread = session.createDataFrame(keys, "slot int").repartition(count, "slot")
     found = [row[0] for row in spread.select(spark_partition_id()).collect()]
     assert sorted(found) == [*range(count)]
+
+
+def test_jobs_say_which_tables_they_are_about(spark: Any, load: Load, tmp_path: Path) -> None:
+    server = two_tables()
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    tracker = spark.sparkContext.statusTracker()
+    jobs = tracker.getJobIdsForGroup(f"binx load {tmp_path / 'out'}")
+    store = spark.sparkContext._jsc.sc().statusStore()
+    described = {store.job(number).description().get() for number in jobs}
+    assert described == {
+        "binx load: copy new files to history of shop.orders, shop.visits",
+        "binx load: merge changes of shop.orders, shop.visits",
+    }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -11,13 +14,16 @@ from binx.cli.layout import UNKNOWN, aligned_lines
 from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS, as_json_option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import text_output
-from binx.errors import ExitCode, UsageError
+from binx.errors import AbsentError, BinxError, ExitCode, UsageError
+from binx.lake.metrics import Run, metrics_text
 from binx.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
-from binx.lake.summary import Summary, load_status
+from binx.lake.status import Status, load_status
+from binx.lake.summary import Summary
 from binx.lake.table_name import TableName
 from binx.report.document import json_line
 from binx.spark.run import run_load
-from binx.stats.text import safe_text
+from binx.stats.text import safe_text, time_text
+from binx.storage.output import open_output
 
 EXAMPLES = (
     Example(
@@ -96,6 +102,11 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 )
 @flag("--break-lock", "Remove the lock of a run that is no longer running.")
 @flag("--status", "Show what is loaded in the folder of the tables, and load nothing.")
+@option(
+    "--metrics FILE",
+    type=PATH,
+    help="Write what operators watch for Prometheus: lag, rows, losses, files and bytes of each table.",
+)
 @as_json_option("Print the summary as one JSON object.")
 @SPARK_OPTIONS
 @option("--input DIR", "inputs", multiple=True, hidden=True)
@@ -107,6 +118,7 @@ def load_command(
     output: str | None,
     keys: tuple[tuple[TableName, tuple[str, ...]], ...],
     status: bool,
+    metrics: str | None,
     as_json: bool,
     master: str | None,
     driver_memory: str | None,
@@ -119,27 +131,53 @@ def load_command(
         tables = [*folders, *filter(None, [output])]
         if len(tables) != 1:
             raise UsageError("expected one folder of tables with --status")
-        return _show(load_status(tables[0]), as_json=as_json, quiet=quiet, is_status=True)
+        found = load_status(tables[0])
+        if metrics is not None:
+            _write_metrics(metrics, found, None)
+        return _show(found, as_json=as_json, quiet=quiet)
     if not (folders or inputs):
         raise UsageError("expected a data set written by to-parquet")
     if output is None:
         raise UsageError("expected --output, the folder of the tables")
-    with progress_bar("load", quiet=quiet) as bar:
-        summary = run_load(
-            LoadOptions((*folders, *inputs), output, keys=dict(keys), **options),
-            master=master,
-            memory=driver_memory,
-            settings=dict(settings),
-            progress=bar.reach,
-            stage=bar.stage,
-        )
+    begun = time.time()
+    try:
+        with progress_bar("load", quiet=quiet) as bar:
+            summary = run_load(
+                LoadOptions((*folders, *inputs), output, keys=dict(keys), **options),
+                master=master,
+                memory=driver_memory,
+                settings=dict(settings),
+                progress=bar.reach,
+                stage=bar.stage,
+            )
+    except BinxError as error:
+        if metrics is not None:
+            _report(metrics, output, begun, error.exit_code)
+        raise
+    if metrics is not None:
+        _report(metrics, output, begun, summary.exit_code)
     return _show(summary, as_json=as_json, quiet=quiet)
 
 
-def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = False) -> ExitCode:
+def _report(path: str, output: str, begun: float, code: ExitCode) -> None:
+    """Write the metrics of a load that has ended, also one that failed before there were any tables."""
+    status = None
+    with suppress(AbsentError):
+        status = load_status(output)
+    ended = time.time()
+    _write_metrics(path, status, Run(int(code), round(ended, 3), round(ended - begun, 3)))
+
+
+def _write_metrics(path: str, status: Status | None, run: Run | None) -> None:
+    with open_output(path, binary=False) as file:
+        file.write(metrics_text(status, run).encode())
+
+
+def _show(summary: Summary, *, as_json: bool, quiet: bool) -> ExitCode:
+    is_status = isinstance(summary, Status)
     with text_output() as text:
         if as_json:
-            text.line(json_line("load", summary))
+            text.line(json_line("load_status" if is_status else "load", summary))
         elif not quiet:
             for line in _table(summary, ("current",) if is_status else _FIGURES):
                 text.line(line)
@@ -155,7 +193,21 @@ def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = Fal
             )
             moment = f", as of {summary.at}" if summary.at else ""
             text.line(f"{safe_text(summary.output)}: {done}{safe_text(moment)} ({read})")
+            for line in _not_loaded(summary) if isinstance(summary, Status) else ():
+                text.line(line)
     return summary.exit_code
+
+
+def _not_loaded(status: Status) -> Iterator[str]:
+    """Yield a line for each data set that has exports which no load has read."""
+    for one in status.data_sets:
+        if one.error:
+            yield safe_text(f"{one.data_set}: whether all of it is loaded is not known: {one.error}")
+        elif one.new_manifests:
+            newest = "" if one.data_set_until is None else f", up to {time_text(one.data_set_until)}"
+            yield safe_text(
+                f"{one.data_set}: {one.new_manifests:,} of {one.manifests:,} manifests are not loaded{newest}"
+            )
 
 
 def _table(summary: Summary, figures: tuple[str, ...]) -> list[str]:

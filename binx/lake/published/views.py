@@ -1,8 +1,8 @@
 """Read files of several schema versions as one table, and write views of them for DuckDB and Spark.
 
 Columns are united by identity, and types if that is exact. ``views.sql`` and ``views.spark.sql`` have a view
-of each table and of its history. The folder stands in one line of each: where it was moved or is mounted
-elsewhere, that line alone is to be changed.
+of each table and of its history, and ``_loads``. The folder stands in one line of each: where it was moved or
+is mounted elsewhere, that line alone is to be changed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from binx.lake.arrow.types import arrow_type, can_misfit
 from binx.lake.dataset.chains import Position
 from binx.lake.dataset.files import Version
 from binx.lake.place import Place
+from binx.lake.published.loads import FOLDER as LOADS
 from binx.lake.state.state import LifeState, RangeFile, State
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Life, Unit
@@ -188,6 +189,10 @@ class DuckDb:
         schema, table = self.name(name.db), self.name(name.table)
         return f"CREATE SCHEMA IF NOT EXISTS {schema};\nCREATE OR REPLACE VIEW {schema}.{table} AS\n"
 
+    def own_view(self, name: str) -> str:
+        """Return the beginning of a view's definition that is of no database."""
+        return f"CREATE OR REPLACE VIEW {self.name(name)} AS\n"
+
     @staticmethod
     def folder(place: Place) -> str:
         """Return the statement that says where the files are."""
@@ -223,7 +228,11 @@ class Spark:
 
     def view(self, name: TableName) -> str:
         """Return the beginning of a view's definition; a temporary view's name has one part."""
-        return f"CREATE OR REPLACE TEMPORARY VIEW {self.name(f'{name.db}_{name.table}')} AS\n"
+        return self.own_view(f"{name.db}_{name.table}")
+
+    def own_view(self, name: str) -> str:
+        """Return the beginning of a view's definition that is of no database."""
+        return f"CREATE OR REPLACE TEMPORARY VIEW {self.name(name)} AS\n"
 
     @staticmethod
     def folder(place: Place) -> str:
@@ -273,6 +282,9 @@ def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) 
         taken.add(dialect.folded(candidate))
         return candidate
 
+    loads = [file.path for file in place.files(LOADS)]
+    if loads:
+        yield f"{dialect.own_view(LOADS)}SELECT * FROM {dialect.files(place, loads)};\n\n"
     # Tables take their names before the derived views do.
     for name, view in [(name, free(name)) for name in sorted(living)]:
         life = living[name]

@@ -67,7 +67,7 @@ def works_until(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 def staged(output: Path) -> set[str]:
     """The data files that loads have begun to write."""
-    return {str(path.relative_to(output)) for path in output.rglob("*.parquet")}
+    return {str(path.relative_to(output)) for path in output.glob("[!_]*/**/*.parquet")}
 
 
 def finish(session: Any, dataset: Path, output: Path) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
+from binx.version import DISTRIBUTION
 from tests.conftest import PROJECT
 from tests.lowest import pins
 
@@ -37,3 +42,59 @@ def test_sources_without_compiled_modules_say_so(tmp_path: Path) -> None:
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: expected compiled modules in {tmp_path}/binx/kernels, found binx's")
+
+
+HINT = re.compile(r"pip install[^`\n]*?'?(binx[-\w]*)\[([\w,]+)\]")
+CALLED = re.compile(r"install_command\('(\w+)'\)")
+
+
+def hints() -> set[str]:
+    """What pages and messages say that pip installs."""
+    pages = [PROJECT / "README.md", *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("man/text/*.md")]
+    found = {
+        f"{name}[{extra}]"
+        for page in pages
+        for name, extras in HINT.findall(page.read_text("utf-8"))
+        for extra in extras.split(",")
+    }
+    sources = [path.read_text("utf-8") for path in (PROJECT / "binx").rglob("*.py")]
+    return found | {f"{DISTRIBUTION}[{extra}]" for text in sources for extra in CALLED.findall(text)}
+
+
+def test_pip_installs_what_pages_and_messages_say(tmp_path: Path) -> None:
+    """From a wheel with binx's name and extras, and nothing else."""
+    installed = distribution(DISTRIBUTION)
+    wheel = tmp_path / f"{DISTRIBUTION.replace('-', '_')}-{installed.version}-py3-none-any.whl"
+    info = f"{DISTRIBUTION.replace('-', '_')}-{installed.version}.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{info}/METADATA", str(installed.metadata))
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    wanted = sorted(hints() | {f"{DISTRIBUTION}[all]"})
+    assert len(wanted) > 6
+    command = [
+        "install",
+        "--dry-run",
+        "--no-deps",
+        "--no-index",
+        "--ignore-installed",
+        "--find-links",
+        str(tmp_path),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *command, *wanted], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "does not provide the extra" not in done.stderr
+
+
+def test_all_has_every_extra() -> None:
+    extras = set(distribution(DISTRIBUTION).metadata.get_all("Provides-Extra") or ())
+    text = (PROJECT / "pyproject.toml").read_text("utf-8")
+    everything = tomllib.loads(text)["project"]["optional-dependencies"]["all"]
+    assert everything == [f"{DISTRIBUTION}[{','.join(extra for extra in _extras(text) if extra != 'all')}]"]
+    assert extras == set(_extras(text))
+
+
+def _extras(text: str) -> list[str]:
+    return list(tomllib.loads(text)["project"]["optional-dependencies"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from binx.rows.columns.schema import Check, StatementContext
 from binx.rows.ddl.clauses import (
     charset_option,
+    column_name,
     default_clause,
     is_key_or_constraint,
     key_or_constraint,
@@ -179,10 +180,6 @@ def _if_not_exists(reader: TokenReader) -> bool:
     return reader.accept("IF", "NOT", "EXISTS")
 
 
-def _column_name(reader: TokenReader) -> str:
-    return reader.name("a column's name")
-
-
 def _add(reader: TokenReader) -> list[AlterAction]:
     if reader.accept("SYSTEM", "VERSIONING"):
         return [SystemVersioning(add=True)]
@@ -235,7 +232,7 @@ def _own_constraints(column: ColumnSpec, conditional: bool, context: StatementCo
 def _position(reader: TokenReader) -> Position | None:
     if reader.accept("FIRST"):
         return Position(None)
-    return Position(_column_name(reader)) if reader.accept("AFTER") else None
+    return Position(reader.name("a column's name")) if reader.accept("AFTER") else None
 
 
 def _drop(reader: TokenReader) -> list[AlterAction]:
@@ -249,7 +246,8 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
         return [SetPeriod(())] if period(reader) else []
     if reader.accept("FOREIGN", "KEY"):
         _if_exists(reader)
-        return [DropKey(reader.name("a foreign key's name"), True, "FOREIGN KEY")]
+        # MariaDB reads the key's name as it reads a column's.
+        return [DropKey(column_name(reader), True, "FOREIGN KEY")]
     if what := reader.accept_any("CHECK", "INDEX", "KEY", "CONSTRAINT"):
         if_exists = _if_exists(reader)
         name = reader.name("its name")
@@ -257,7 +255,7 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
         return [*dropped, DropCheck(name)] if what in {"CHECK", "CONSTRAINT"} else dropped
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    name = _column_name(reader)
+    name = column_name(reader)
     reader.accept_any("RESTRICT", "CASCADE")
     return [DropColumn(name, if_exists)]
 
@@ -270,10 +268,11 @@ def dropped_key(name: str, if_exists: bool, what: str = "KEY") -> AlterAction:
 def _change(reader: TokenReader, *, renames: bool = True) -> list[AlterAction]:
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    old = _column_name(reader) if renames else reader.current.text
+    old = column_name(reader) if renames else None
     column = column_spec(reader)
     own = _own_constraints(column, if_exists, reader.context)
-    return [ChangeColumn(old, column, _position(reader), if_exists), *own]
+    former = column.name if old is None else old
+    return [ChangeColumn(former, column, _position(reader), if_exists), *own]
 
 
 def _modify(reader: TokenReader) -> list[AlterAction]:
@@ -302,7 +301,7 @@ def _alter(reader: TokenReader) -> list[AlterAction]:
         return [AlterKey(name, f"NOT {word}" if negated else word)]
     reader.accept("COLUMN")
     if_exists = _if_exists(reader)
-    name = _column_name(reader)
+    name = column_name(reader)
     if reader.accept("DROP", "DEFAULT"):
         return [AlterColumn(name, sets_default=True, if_exists=if_exists)]
     reader.expect("SET")

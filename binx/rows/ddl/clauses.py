@@ -25,6 +25,15 @@ def table_name(reader: TokenReader) -> TableName:
     return TableName(None, first)
 
 
+def column_name(reader: TokenReader) -> str:
+    """Read ``[[db.]table.]column``, of which servers heed the column; ODBC writes a leading dot."""
+    reader.accept(".")
+    name = reader.name("a column's name")
+    while reader.accept("."):
+        name = reader.name("a column's name")
+    return name
+
+
 _CHARSET_WORDS = (("CHARSET",), ("CHARACTER", "SET"), ("CHAR", "SET"))
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from binx.rows.columns.charsets import charset_name, collation_name
 from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import INTEGER_BASES, KINDS, as_bytes
-from binx.rows.ddl.clauses import charset_word, check, default_clause, references
+from binx.rows.ddl.clauses import charset_word, check, column_name, default_clause, references
 from binx.rows.ddl.statements import ColumnSpec
 from binx.rows.ddl.tokens import TokenKind, TokenReader
 
@@ -50,6 +50,7 @@ _ORACLE: dict[str, str] = {
 
 _SCHEMAS = frozenset({"MARIADB_SCHEMA", "MAXDB_SCHEMA", "ORACLE_SCHEMA"})
 
+_MOST_DIGITS = 20
 _NATIONAL_CHARSET = "utf8mb3"
 """What NATIONAL and NCHAR mean on every version so far."""
 
@@ -59,7 +60,7 @@ REFERENCES_HEEDED_SINCE = {False: 90000, True: 100500}
 
 def column_spec(reader: TokenReader) -> ColumnSpec:
     """Read a column's name, type and attributes, up to what cannot belong to it."""
-    name = reader.name("a column's name")
+    name = column_name(reader)
     spec = data_type(reader)._replace(name=name)
     while (changed := _attribute(reader, spec)) is not None:
         spec = changed
@@ -94,7 +95,15 @@ def data_type(reader: TokenReader) -> ColumnSpec:
 
 
 def _argument(reader: TokenReader) -> int:
-    number = reader.number()
+    """Read a length, a precision or a scale; servers count a length with a point up to it."""
+    token = reader.current
+    is_pointed = token.kind is TokenKind.NUMBER and token.text.count(".") == 1
+    whole = token.text.partition(".")[0] or "0"
+    if is_pointed and token.text.replace(".", "").isdecimal() and len(whole) <= _MOST_DIGITS:
+        reader.next()
+        number = int(whole)
+    else:
+        number = reader.number()
     # MariaDB's Oracle mode writes VARCHAR2(10 CHAR).
     reader.accept_any("CHAR", "BYTE")
     return number

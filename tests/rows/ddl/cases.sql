@@ -22,6 +22,7 @@ CREATE TABLE decimals (a DECIMAL, b DECIMAL(5), c DECIMAL(10,2) UNSIGNED, d NUME
 CREATE TABLE floats (a FLOAT, b FLOAT(10), c FLOAT(24), d FLOAT(25), e FLOAT(7,4), f DOUBLE, g DOUBLE(10,2), h DOUBLE
  PRECISION, i REAL, j FLOAT4, k FLOAT8, l FLOAT UNSIGNED, m DOUBLE(12,3) UNSIGNED ZEROFILL, n REAL(8,3))
 CREATE TABLE bits (a BIT, b BIT(1), c BIT(8), d BIT(64) NOT NULL)
+CREATE TABLE pointed (a DECIMAL(19.5), b INT(5.), c VARCHAR(10.9), d BIT(3.7), e DECIMAL(7.2) UNSIGNED, f CHAR(3.0))
 -- times
 CREATE TABLE times (a DATE, b TIME, c TIME(3), d DATETIME, e DATETIME(6), f TIMESTAMP NULL, g TIMESTAMP(2) NULL
  DEFAULT NULL, h YEAR, i YEAR(4), j DATETIME(0), k TIME(0) NOT NULL)
@@ -555,3 +556,24 @@ CREATE TABLE ma_default_value (a INT DEFAULT PREVIOUS VALUE FOR ma_default_value
 [both]
 DROP DATABASE IF EXISTS ddl_b
 CREATE TABLE IF NOT EXISTS last (a INT)
+
+[both]
+-- columns with the names of their tables
+CREATE TABLE ddl_a.qualified (id INT PRIMARY KEY, a INT, b INT, c INT DEFAULT 1, d INT)
+ALTER TABLE ddl_a.qualified MODIFY COLUMN qualified.a VARCHAR(50)
+ALTER TABLE ddl_a.qualified ADD COLUMN ddl_a.qualified.remark VARCHAR(100) AFTER id
+ALTER TABLE ddl_a.qualified CHANGE COLUMN qualified.b b2 CHAR(20)
+ALTER TABLE ddl_a.qualified CHANGE b2 qualified.b3 CHAR(20) FIRST
+ALTER TABLE ddl_a.qualified ALTER COLUMN qualified.c SET DEFAULT 5
+ALTER TABLE ddl_a.qualified ALTER .c DROP DEFAULT
+ALTER TABLE ddl_a.qualified RENAME COLUMN qualified.c TO c2
+ALTER TABLE ddl_a.qualified RENAME COLUMN c TO qualified.c3
+ALTER TABLE ddl_a.qualified DROP COLUMN qualified.d
+ALTER TABLE ddl_a.qualified ADD e INT AFTER qualified.id
+CREATE TABLE ddl_a.qualified2 (qualified2.id INT PRIMARY KEY, ddl_a.qualified2.a INT, .b INT)
+CREATE TABLE .dotted (.id INT PRIMARY KEY)
+CREATE TABLE ddl_a.qualified_key (a INT, CONSTRAINT q FOREIGN KEY (a) REFERENCES ddl_a.qualified (id))
+ALTER TABLE ddl_a.qualified_key DROP FOREIGN KEY qualified_key.q
+
+[mysql]
+CREATE TABLE ddl_a.pointed_first (a DECIMAL(.5))

@@ -8,7 +8,6 @@ a state are images of the kind ``BASE``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from binx.dataset.personal.documents import parsed, printed
 from binx.lake.arrow.keys import Numbers, same
 from binx.lake.arrow.types import arrow_type, constant, plain
 from binx.lake.dataset.chains import Position
@@ -195,7 +195,8 @@ def _texts(
 
 
 def _differences(text: str) -> Iterator[tuple[str, str]]:
-    yield from ((name, json.dumps(difference)) for name, difference in json.loads(text).items())
+    # Numbers keep their digits.
+    yield from ((name, printed(difference)) for name, difference in parsed(text).items())
 
 
 def _bits(column: pa.ChunkedArray, count: int) -> Numbers:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.kernels.walk.scan import Level
+from binx.lake.at_moment import table_at
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
@@ -487,3 +488,37 @@ def test_documents_keep_the_types_of_their_values(mysql: Server) -> None:
     assert made.code == 0, made.err
     mysql.script(f"DROP TABLE small.typed;\n{made.out}")
     assert mysql.query(documents) == before
+
+
+NUMBERS = (
+    "CAST('12345678901234567890.123456789' AS DECIMAL(40, 9))", "CAST(1.50 AS DECIMAL(5, 2))", "1e300",
+    "18446744073709551615", "-0e0", "CAST('2020-01-02' AS DATE)", "CAST('08:00:00.5' AS TIME(3))",
+    "X'00ff'", "'a\\\\\"b\\té'", "JSON_OBJECT('bb', 2.0, 'a', JSON_ARRAY(1.0, CAST(3 AS DECIMAL(9, 4))))",
+)  # fmt: skip
+
+
+def test_documents_of_partial_images_keep_every_digit(mysql: MySQLServer, tmp_path: Path) -> None:
+    """Differences are applied to the document of an earlier image; numbers stay as the server writes them."""
+    empty(mysql)
+    values = [
+        (number, one, other) for number, (one, other) in enumerate(zip(NUMBERS, NUMBERS[::-1], strict=True))
+    ]
+    work = "CREATE DATABASE s; USE s; CREATE TABLE t (id INT PRIMARY KEY, d JSON);\n"
+    work += "".join(
+        f"INSERT INTO t VALUES ({number}, JSON_OBJECT('kept', {one}, 'long', REPEAT('x', 300), 'new', 0));\n"
+        for number, one, _ in values
+    )
+    work += "SET binlog_row_image = MINIMAL, binlog_row_value_options = PARTIAL_JSON;\n"
+    work += "".join(
+        f"UPDATE t SET d = JSON_SET(d, '$.new', {other}) WHERE id = {number};\n"
+        for number, _, other in values
+    )
+    [log] = logs_of(mysql, work)
+    assert binx("to-parquet", log, "-o", tmp_path / "lake").code == 0
+    expected = {
+        int(number or 0): bytes.fromhex(text or "").decode()
+        for number, text in mysql.query("SELECT id, HEX(CAST(d AS CHAR)) FROM s.t")
+    }
+    found = table_at(str(tmp_path / "lake"), "s.t", None)
+    assert {row["id"]: row["d"] for row in found.rows.to_pylist()} == expected
+    assert found.missing == []

@@ -61,4 +61,4 @@ def listed_tables(names: Iterable[TableName], unknown: str | None = None) -> str
     """Return the first of these tables in words, for messages; with the one that an unknown one may mean."""
     texts = list(map(str, sorted(names)))
     near = "" if unknown is None else did_you_mean(unknown, texts)
-    return (listed(texts, _SHOWN) or "no table") + near
+    return (listed(texts, _SHOWN) or "none") + near

@@ -94,7 +94,7 @@ class Application(click.Group):
             lines.append(f"  {entry.name:<{_COLUMN}}{entry.summary}")
         lines += ["", FILE_HELP, "", "Examples:"]
         lines += [f"  {example}" for example in EXAMPLES]
-        lines += ["", "More: binx COMMAND --help, man binx, binx --version"]
+        lines += ["", "More: binx COMMAND -h or --help, man binx, binx --version"]
         return "\n".join(lines)
 
 

@@ -133,10 +133,11 @@ def _fitting_indexes(columns: Sequence[Column], widths: Sequence[int], width: in
     indexes = list(range(len(columns)))
     while True:
         needed = sum(min(widths[index], _LEAST) if columns[index].cut else widths[index] for index in indexes)
-        spare = [index for index in indexes if columns[index].spare]
-        if needed + len(_GAP) * (len(indexes) - 1) <= width or not spare:
+        if needed + len(_GAP) * (len(indexes) - 1) <= width or len(indexes) == 1:
             return indexes
-        indexes.remove(max(spare, key=lambda index: columns[index].spare))
+        # Without a spare one it is the last: half a number would be a wrong one.
+        spare = [index for index in indexes if columns[index].spare]
+        indexes.remove(max(spare, key=lambda index: columns[index].spare, default=indexes[-1]))
 
 
 def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:

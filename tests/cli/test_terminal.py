@@ -84,6 +84,13 @@ def test_a_narrow_terminal_shows_tables_and_leaves_out_what_they_tell(shop: Shop
     assert asked.lines[0].split() == ["COMMITTED", "(UTC)", "KIND", "ROWS", "TABLES"]
 
 
+@pytest.mark.parametrize("command", ["ls", "stats", "events"])
+def test_no_number_is_cut_however_narrow_the_terminal(shop: Shop, command: str) -> None:
+    shown = on_terminal(command, shop.logs[1], width=40, env={"NO_COLOR": "1"})
+    assert shown.code == 0
+    assert not [line for line in shown.lines if re.search(r"\d…(?: |$)", line)]
+
+
 def test_numbers_have_separators_and_units(shop: Shop) -> None:
     shown = on_terminal("stats", *shop.logs, width=120).out
     assert "1,629" in shown

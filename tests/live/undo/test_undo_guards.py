@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.moments import Position
+from binx.log.selection.selection import Selection
+from binx.slices.options import ExtractOptions, SliceFormat
+from binx.undo.extract_undo import extract_undo
 from binx.undo.options import OnConflict
-from testdata.servers import Server, ServerError
-from tests.live.logs import logs_of
+from testdata.servers import MySQLServer, Server, ServerError
+from tests.live.logs import empty, log_of, logs_of
 from tests.live.undo.test_undo import AGAIN, AS_BEFORE, MISTAKE, rows, undo_of
 
 ACCOUNT = "'some''one'@'localhost'"
@@ -107,3 +113,36 @@ def test_by_force_is_counted_what_the_server_changed(server: Server) -> None:
     assert server.query("SELECT * FROM small.n ORDER BY id") == wanted
     wanted = [("2", "2", "2"), ("4", "4", "4"), ("50", "3", "55")]
     assert server.query("SELECT * FROM small.s ORDER BY id") == wanted
+
+
+def test_tables_without_transactions_are_undone_apart_on_a_server_with_gtids(
+    mysql: MySQLServer, tmp_path: Path
+) -> None:
+    """Such a server refuses to change both kinds in one transaction (error 1785)."""
+    empty(mysql)
+    mysql.sql(
+        "CREATE DATABASE small; USE small; CREATE TABLE plain (id INT PRIMARY KEY, v INT) ENGINE = MyISAM;"
+        "CREATE TABLE safe (id INT PRIMARY KEY, v INT) ENGINE = InnoDB; INSERT INTO plain VALUES (1, 1);"
+        "INSERT INTO safe VALUES (1, 1)"
+    )
+    mysql.flush_logs()
+    log_of(mysql, "USE small; UPDATE plain SET v = 2; UPDATE safe SET v = 2")
+    *logs, _ = [str(path) for path in mysql.binlogs()]
+
+    def undo(*excluded: str) -> bytes:
+        wanted = Selection(start=Position(Path(logs[-1]).name, 4), exclude_tables=excluded)
+        with open_chain(logs) as chain:
+            extract_undo(
+                chain, wanted, str(tmp_path / "undo"), ExtractOptions(SliceFormat.SQL, overwrites=True)
+            )
+        return (tmp_path / "undo").read_bytes()
+
+    def values() -> list[tuple[str | None, ...]]:
+        return mysql.query("SELECT v FROM small.plain UNION ALL SELECT v FROM small.safe")
+
+    with pytest.raises(ServerError, match=r"NOTHING WAS UNDONE: GTIDs allow no tables .*: small.plain"):
+        mysql.script(undo())
+    assert values() == [("2",), ("2",)]
+    for excluded in ("small.plain", "small.safe"):
+        mysql.script(undo(excluded))
+    assert values() == [("1",), ("1",)]

@@ -7,7 +7,9 @@ for the names of SQL modes and locales, the servers' answers to numbers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import timedelta, timezone, tzinfo
 from functools import lru_cache
 
 from binx.event.charset import collation_to_charset
@@ -86,6 +88,23 @@ def _options(status: QueryStatus, flavour: Flavour, version: tuple[int, int, int
     if status.lc_time_names is not None:
         options["lc_time_names"] = locale_name(status.lc_time_names)
     return options
+
+
+def time_zone(name: str) -> tzinfo | None:
+    """Return a session's time zone; None if its name does not tell it, as SYSTEM does not."""
+    if match := _OFFSET.fullmatch(name):
+        sign, hours, minutes = match.groups()
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        return timezone(-offset if sign == "-" else offset)
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return None
+
+
+_OFFSET = re.compile(r"([+-])(\d{1,2}):(\d{2})")
 
 
 def sql_mode_names(mode: int, flavour: Flavour) -> str:

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import NamedTuple
 
 from binx.event.charset import charset as charset_of_name
+from binx.event.session import time_zone
 from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind
 from binx.rows.columns.types import INTEGER_RANGES, Kind, LogicalType
+from binx.rows.ddl.evaluated import evaluated
 
 MOST_DIGITS = 65
 _MOST_EXPONENT = 400
@@ -29,9 +31,18 @@ _MOST_HOURS = 838
 _YEARS = range(1901, 2156)
 _PLAIN = re.compile(r"(?!-[0.]+$)-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _ROUNDED = re.compile(r"(?:float|double)\(\d+,(\d+)\)")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
-_TIME = re.compile(r"(-?)(\d{1,3}):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
+_ZERO_DATE = "0000-00-00"
+_FIRST_OF_1900 = 70
+_MOMENT = re.compile(
+    r"(\d{4}|\d\d)[-/.](\d\d?)[-/.](\d\d?)"
+    r"(?:(?:T| +)(\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?"
+)
+_DIGITS_OF_MOMENT = re.compile(r"(\d{4}|\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)())?")
+_TIME = re.compile(
+    r"-?(?:(?P<days>\d\d?) )?(?P<hours>\d{1,3}):(?P<minutes>\d\d?)"
+    r"(?::(?P<seconds>\d\d?)(?:\.(?P<fraction>\d{1,6}))?)?"
+)
+_DIGITS_OF_TIME = re.compile(r"(?P<hours>\d{3})(?P<minutes>\d\d)(?P<seconds>\d\d)")
 
 
 class Absent(NamedTuple):
@@ -68,30 +79,8 @@ def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent 
     return _value_of(known.added, known, logical)
 
 
-def filled_value(
-    before: ColumnDefinition | None, column: ColumnDefinition, logical: LogicalType, *, mariadb: bool
-) -> Absent | None:
-    """Return what NULL becomes when ALTER TABLE makes a column NOT NULL in a non-strict SQL mode.
-
-    None if unknown. MariaDB takes the column's previous default, MySQL the implicit default of the type.
-
-    Args:
-        before: the column's definition before the statement; None if unknown.
-    """
-    if column.generated is not None or logical.kind is Kind.TIMESTAMP:
-        return None
-    if mariadb:
-        value = None if before is None else absent_value(before, logical, nullable=True)
-        is_default = value is not None and value != Absent()
-        if value is None or (is_default and before is not None and before.base != column.base):
-            return None
-        if is_default:
-            return value
-    # An ENUM takes its error value, the empty string, which is not one of its members.
-    return Absent("") if logical.kind is Kind.ENUM else _implicit(logical)
-
-
 def _value_of(default: Default, known: ColumnDefinition, logical: LogicalType) -> Absent | None:
+    default = evaluated(default, known)
     if default.kind is DefaultKind.NULL:
         return Absent()
     if default.kind is DefaultKind.IMPLICIT:
@@ -140,13 +129,11 @@ def _number(default: Default) -> Decimal | None:
 
 def _integer(default: Default, logical: LogicalType) -> Absent | None:
     number = _number(default)
-    if (
-        number is None
-        or number != number.to_integral_value()
-        or int(number) not in INTEGER_RANGES[logical.kind]
-    ):
+    whole = None if number is None else number.to_integral_value(ROUND_HALF_UP)
+    # What has an exponent is binary, which servers do not round in the same way.
+    if whole is None or (whole != number and "e" in default.constant.lower()):
         return None
-    return Absent(str(int(number)))
+    return Absent(str(int(whole))) if int(whole) in INTEGER_RANGES[logical.kind] else None
 
 
 def _whole_number(default: Default) -> int:
@@ -186,31 +173,67 @@ def _bits(default: Default, logical: LogicalType) -> Absent | None:
 
 
 def _year(default: Default, logical: LogicalType) -> Absent | None:
-    number = _number(default)
-    if number is None or (number not in _YEARS and (number != 0 or default.kind is not DefaultKind.NUMBER)):
-        return None if default.constant != "0000" else Absent("0")
-    return Absent(str(int(number)))
+    text = default.constant
+    if not text.isdecimal() or len(text) not in (1, 2, 4):
+        return None
+    number = int(text)
+    if len(text) < 4 and (number or default.kind is DefaultKind.STRING):
+        number = _with_century(number)
+    return Absent(str(number)) if number in _YEARS or not number else None
+
+
+def _with_century(year: int) -> int:
+    """Return the year that is meant by two digits."""
+    return year + (1900 if year >= _FIRST_OF_1900 else 2000)
 
 
 def _date(default: Default, logical: LogicalType) -> Absent | None:
-    text = default.constant
-    if default.kind is DefaultKind.BYTES or (not _DATE.fullmatch(text) and text != "0"):
-        return None
-    return _moment(text if text != "0" else "0000-00-00", "")
+    parts = _parts_of_moment(default)
+    return None if parts is None or any(parts[1:]) else _moment(parts[0], "")
 
 
 def _datetime(default: Default, logical: LogicalType) -> Absent | None:
-    match = _MOMENT.fullmatch("0000-00-00" if default.constant == "0" else default.constant)
-    if default.kind is DefaultKind.BYTES or match is None:
+    parts = _parts_of_moment(default)
+    if parts is None or len(parts[2]) > logical.fraction:
         return None
-    day, clock, fraction = match.groups()
-    if logical.kind is Kind.TIMESTAMP and default.constant.strip("0-:. "):
-        # Not zero, and in a time zone that the log does not record.
+    day, clock, fraction = parts
+    digits = fraction.ljust(logical.fraction, "0")
+    clock = f" {clock or '00:00:00'}{'.' if digits else ''}{digits}"
+    if logical.kind is Kind.TIMESTAMP and day != _ZERO_DATE:
+        return _in_utc(day + clock, time_zone(default.time_zone))
+    return _moment(day, clock)
+
+
+def _in_utc(text: str, zone: tzinfo | None) -> Absent | None:
+    """Return a session's moment in UTC; None if its zone is unknown, or has that time twice or never."""
+    try:
+        local = datetime.fromisoformat(text)
+        moments = {local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+    except (ValueError, OverflowError):
         return None
-    if len(fraction or "") > logical.fraction:
+    (moment, *others) = moments
+    if zone is None or others or moment.astimezone(zone).replace(tzinfo=None) != local:
         return None
-    digits = (fraction or "").ljust(logical.fraction, "0")
-    return _moment(day, f" {clock or '00:00:00'}{'.' if digits else ''}{digits}")
+    fraction = text.partition(".")[2]
+    whole = moment.replace(tzinfo=None, microsecond=0).isoformat(" ")
+    return Absent(whole + (f".{fraction}" if fraction else ""))
+
+
+def _parts_of_moment(default: Default) -> tuple[str, str, str] | None:
+    """Return day, time of day and fraction of a date in any form that all servers read alike."""
+    text = default.constant
+    if default.kind is DefaultKind.NUMBER and text == "0":
+        return _ZERO_DATE, "", ""
+    match = (_DIGITS_OF_MOMENT if text.isdecimal() else _MOMENT).fullmatch(text)
+    if match is None or default.kind is DefaultKind.BYTES:
+        return None
+    year, month, day, hours, minutes, seconds, fraction = (part or "" for part in match.groups())
+    if len(year) == 2:
+        if not int(month) and not int(day):
+            return None
+        year = str(_with_century(int(year)))
+    clock = ":".join(part.zfill(2) for part in (hours, minutes, seconds or "0")) if hours else ""
+    return f"{year}-{month.zfill(2)}-{day.zfill(2)}", clock, fraction
 
 
 def _moment(day: str, clock: str) -> Absent:
@@ -224,24 +247,27 @@ def _moment(day: str, clock: str) -> Absent:
 
 
 def _time(default: Default, logical: LogicalType) -> Absent | None:
-    match = _TIME.fullmatch("00:00:00" if default.constant == "0" else default.constant)
+    text = default.constant
+    match = _TIME.fullmatch(text) or _DIGITS_OF_TIME.fullmatch(text.removeprefix("-").zfill(7))
     if default.kind is DefaultKind.BYTES or match is None:
         return None
-    sign, hours, minutes, seconds, fraction = match.groups()
-    if int(hours) > _MOST_HOURS or int(minutes) >= _MINUTE or int(seconds) >= _MINUTE:
+    parts = match.groupdict(default="0")
+    hours = int(parts.get("days", 0)) * 24 + int(parts["hours"])
+    minutes, seconds = int(parts["minutes"]), int(parts["seconds"])
+    fraction = parts.get("fraction", "0")
+    fraction = "" if fraction == "0" else fraction
+    if hours > _MOST_HOURS or minutes >= _MINUTE or seconds >= _MINUTE or len(fraction) > logical.fraction:
         return None
-    if len(fraction or "") > logical.fraction:
-        return None
-    total_seconds = (int(hours) * _MINUTE + int(minutes)) * _MINUTE + int(seconds)
-    microseconds = total_seconds * 1_000_000 + int((fraction or "").ljust(6, "0"))
-    return Absent(str(-microseconds if sign else microseconds))
+    total_seconds = (hours * _MINUTE + minutes) * _MINUTE + seconds
+    microseconds = total_seconds * 1_000_000 + int(fraction.ljust(6, "0"))
+    return Absent(str(-microseconds if text.startswith("-") else microseconds))
 
 
 def _text(default: Default, logical: LogicalType) -> Absent | None:
     text: str | None = default.constant
-    if logical.base == "json" or (
-        default.kind is DefaultKind.NUMBER and not _PLAIN.fullmatch(default.constant)
-    ):
+    if default.kind is DefaultKind.NUMBER and not _PLAIN.fullmatch(default.constant):
+        return None
+    if logical.base == "json" and default.constant not in ("[]", "{}"):
         return None
     if default.kind is DefaultKind.BYTES:
         charset = charset_of_name(logical.charset or "")

@@ -245,6 +245,8 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
         connection=(header.server_id, query.thread_id),
         uses_temporary=EventFlag.THREAD_SPECIFIC in header.flags,
         time_zone=query.status.time_zone or "",
+        seconds=header.timestamp,
+        microseconds=query.status.microseconds,
         collations=default_collations(session_options(query)),
     )
 

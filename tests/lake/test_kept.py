@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from binx.cli.run import run as run_command
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.types import can_misfit
 from binx.lake.dataset.chains import Position
-from binx.lake.dataset.files import ChangesFile, FileColumn, Value, Version
+from binx.lake.dataset.files import ChangesFile, FileColumn, Version
 from binx.lake.published.views import Part
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Change, Column, Epoch, Unit
@@ -233,34 +233,43 @@ CASES: list[tuple[str, str, Any, Any]] = [
     ("int", "bigint", -5, -5),
     ("int", "tinyint", 127, 127),
     ("int", "tinyint", 128, UNKNOWN),
+    ("int", "int unsigned", -1, UNKNOWN),
     ("int", "decimal(10,2)", 7, Decimal("7.00")),
+    ("int", "decimal(4,1)", 1000, UNKNOWN),
     ("int", "varchar(20)", -7, "-7"),
+    ("int", "varchar(1)", -7, UNKNOWN),
     ("int", "double", 7, 7.0),
+    ("bigint", "double", 2**53 + 1, UNKNOWN),
     ("tinyint", "double", 7, 7.0),
-    ("decimal(10,2)", "decimal(4,1)", Decimal("1.25"), Decimal("1.3")),
-    ("decimal(10,2)", "decimal(4,1)", Decimal("-1.25"), Decimal("-1.3")),
-    ("decimal(10,2)", "int", Decimal("2.50"), 3),
-    ("decimal(10,2)", "varchar(20)", Decimal("0.00"), "0.00"),
-    ("varchar(20)", "int", "42", 42),
-    ("varchar(20)", "int", "42a", UNKNOWN),
-    ("varchar(20)", "char(20)", "a ", "a"),
+    ("tinyint", "enum('0','1')", 1, UNKNOWN),
+    ("decimal(4,1)", "decimal(10,2)", Decimal("1.2"), Decimal("1.20")),
+    ("decimal(10,2)", "decimal(4,1)", Decimal("1.20"), UNKNOWN),
+    ("decimal(10,2)", "int", Decimal("2.00"), UNKNOWN),
+    ("varchar(20)", "int", "42", UNKNOWN),
+    ("varchar(20)", "text", "a ", "a "),
+    ("varchar(20)", "char(20)", "a", "a"),
+    ("varchar(20)", "char(20)", "a ", UNKNOWN),
+    ("char(2)", "varchar(20)", "ab", "ab"),
+    ("char(2)", "varchar(20)", "a", UNKNOWN),
+    ("varchar(20)", "varchar(2)", "ab", "ab"),
     ("varchar(20)", "varchar(2)", "abc", UNKNOWN),
-    ("varchar(20)", "varbinary(9)", "é", "é".encode()),
-    ("varbinary(9)", "binary(4)", b"ab", b"ab\0\0"),
-    ("varbinary(9)", "varchar(20)", b"\xff", UNKNOWN),
-    ("varchar(20)", "enum('a','b')", "b", "b"),
-    ("varchar(20)", "enum('a','b')", "B", UNKNOWN),
-    ("enum('a','b')", "int", "b", 2),
-    ("enum('a','b')", "int", "", 0),
-    ("enum('a','')", "int", "", UNKNOWN),
-    ("enum('a','b')", "enum('b','a','c')", "b", "b"),
-    ("set('a','b')", "set('b','a')", "a,b", "b,a"),
-    ("datetime(6)", "datetime(2)", MOMENT, datetime(2024, 5, 5, 10, 11, 12, 990000)),
-    ("datetime(6)", "date", MOMENT, UNKNOWN),
-    ("datetime", "date", datetime(2024, 5, 5, 23), date(2024, 5, 5)),
+    ("varchar(20)", "varbinary(9)", "e", UNKNOWN),
+    ("varbinary(9)", "binary(4)", b"abcd", b"abcd"),
+    ("varbinary(9)", "binary(4)", b"ab", UNKNOWN),
+    ("varbinary(9)", "varchar(20)", b"ab", UNKNOWN),
+    ("varchar(20)", "enum('a','b')", "b", UNKNOWN),
+    ("enum('a','b')", "int", "b", UNKNOWN),
+    ("enum('a','b')", "varchar(20)", "b", "b"),
+    ("enum('a','b')", "enum('a','b','c')", "b", "b"),
+    ("enum('a','b')", "enum('a','b','c')", "", UNKNOWN),
+    ("enum('a','b')", "enum('b','a','c')", "b", UNKNOWN),
+    ("set('a','b')", "set('a','b','c')", "a,b", "a,b"),
+    ("set('a','b')", "set('b','a')", "a,b", UNKNOWN),
+    ("datetime(2)", "datetime(6)", MOMENT.replace(microsecond=980000), MOMENT.replace(microsecond=980000)),
+    ("datetime(6)", "datetime(2)", MOMENT, UNKNOWN),
+    ("datetime", "date", datetime(2024, 5, 5), UNKNOWN),
+    ("datetime", "timestamp", datetime(2024, 5, 5), UNKNOWN),
     ("date", "datetime", date(2024, 5, 5), datetime(2024, 5, 5)),
-    ("datetime", "varchar(20)", datetime(24, 5, 5), "0024-05-05 00:00:00"),
-    ("time(3)", "varchar(20)", -timedelta(hours=838, milliseconds=5), "-838:00:00.005"),
     ("json", "varchar(20)", '{"a": 1}', '{"a": 1}'),
     ("varchar(20)", "json", "{}", UNKNOWN),
     ("int", "varchar(20)", None, None),
@@ -283,10 +292,9 @@ def column(kind: str, number: int = 1) -> Column:
     return Column(number, "c", ARROW.get(kind, "string"), kind, "utf8mb4")
 
 
-def after(old: str, new: str, values: pa.Array, **facts: Any) -> dict[str, Any]:
+def after(old: str, new: str, values: pa.Array) -> dict[str, Any]:
     before, behind = column(old), column(new)
-    value = facts.pop("value", None)
-    epoch = Epoch(None, (behind,), (), (Change(1, before, value),), **facts)
+    epoch = Epoch(None, (behind,), (), (Change(1, before),))
     rows, _ = converted(pa.table({"v1": values}), Epoch(None, (before,), ()), epoch)
     found: dict[str, Any] = rows.to_pylist()[0]
     return found
@@ -302,34 +310,20 @@ def test_a_value_becomes_what_the_server_makes_of_it(old: str, new: str, value: 
         assert (found["v1"], found.get("p1", True)) == (expected, True)
 
 
-@pytest.mark.parametrize(
-    ("zone", "expected"), [("+02:00", 10), ("Europe/Berlin", 10), ("SYSTEM", None), ("UTC", 12)]
-)
-def test_moments_change_by_the_zone_of_the_session(zone: str, expected: int | None) -> None:
-    noon = pa.array([datetime(2024, 6, 1, 12)], pa.timestamp("us"))
-    found = after("datetime", "timestamp", noon, time_zone=zone)["v1"]
-    assert (None if found is None else found.hour) == expected
-
-
-def test_an_hour_that_there_were_two_of_is_not_known() -> None:
-    twice = pa.array([datetime(2024, 10, 27, 2, 30)], pa.timestamp("us"))
-    assert after("datetime", "timestamp", twice, time_zone="Europe/Berlin")["p1"] is False
-
-
-def test_null_becomes_what_the_server_gives_where_it_is_no_longer_allowed() -> None:
-    assert after("int", "bigint", pa.array([None], pa.int32()), value=Value("0"))["v1"] == 0
-
-
-def test_null_is_not_known_where_nothing_tells_what_it_became() -> None:
+def test_null_is_not_known_where_it_is_no_longer_allowed() -> None:
     before, behind = column("int"), replace(column("int"), nullable=False)
     epoch = Epoch(None, (behind,), (), (Change(1, before),))
-    rows, _ = converted(pa.table({"v1": pa.array([None, 5], pa.int32())}), Epoch(None, (before,), ()), epoch)
-    assert rows.to_pylist() == [{"v1": None, "p1": False}, {"v1": 5, "p1": True}]
+    rows, lost = converted(
+        pa.table({"v1": pa.array([None, 5], pa.int32())}), Epoch(None, (before,), ()), epoch
+    )
+    assert (rows.to_pylist(), lost) == ([{"v1": None, "p1": False}, {"v1": 5, "p1": True}], {"c"})
 
 
-def test_mariadb_cuts_the_fractions_that_mysql_rounds() -> None:
-    values = pa.array([MOMENT])
-    assert after("datetime(6)", "datetime(2)", values, flavour="mariadb")["v1"].microsecond == 980000
+def test_the_text_of_a_date_that_there_is_not_is_unknown_in_another_type() -> None:
+    before, behind = column("date"), column("datetime")
+    rows = pa.table({"v1": pa.array([None, None], pa.date32()), "m1": ["2024-02-31", None]})
+    found, _ = converted(rows, Epoch(None, (before,), ()), Epoch(None, (behind,), (), (Change(1, before),)))
+    assert found.to_pylist() == [{"v1": None, "p1": False}, {"v1": None, "p1": True}]
 
 
 HISTORY = ChangesFile("", TableName(*ORDERS), "", "", "", "", 0, 0, 0, 0)

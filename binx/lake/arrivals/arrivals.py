@@ -28,7 +28,6 @@ from binx.rows.images import ChangePlace
 
 _GAP = "gap"
 """The source of losses caused by missing logs."""
-_STRICT = ("STRICT_TRANS_TABLES", "STRICT_ALL_TABLES")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +276,6 @@ class _Finder:
                 if row["kind"] == "dml":
                     self._arrivals.changes[chain].append(scn)
                 continue
-            options = dict(row["options"] or ())
-            mode = str(options.get("sql_mode", ""))
             self._state.statements.append(
                 Statement(
                     chain=chain,
@@ -286,8 +283,7 @@ class _Finder:
                     ordinal=row["ordinal"],
                     transaction=row["transaction"],
                     effects=tuple(row["effects"]),
-                    time_zone=str(options.get("time_zone") or "SYSTEM"),
-                    strict="sql_mode" not in options or any(word in mode for word in _STRICT),
+                    sql_mode=dict(row["options"] or ()).get("sql_mode"),
                     flavour=manifest.flavour,
                     time=int(row["event_timestamp"].timestamp()) * 1_000_000,
                 )

@@ -1,18 +1,43 @@
-"""Convert rows of a state, or images, to the columns of a later epoch."""
+"""Rows of a state, or images, in the columns of a later epoch.
+
+Of a value whose type ALTER TABLE changed, only that is kept which every server makes of it in every SQL mode,
+and which Arrow's casts compute: wider integers and decimals, longer text, members appended or read as text,
+more digits of time, DATE as DATETIME. All other values are unknown.
+
+Sources: MySQL manual, "Data Type Conversion" under ALTER TABLE; MySQL's and MariaDB's sql/field_conv.cc.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from binx.lake.arrow.rules import rule_of
-from binx.lake.arrow.types import Misfit, Rule, UnknownError, arrow_type, constant, unknown
-from binx.lake.dataset.files import Value
+from binx.lake.arrow.types import INTEGERS, SqlType, arrow_type, constant, sql_type
 from binx.lake.tables.lives import Change, Column, Epoch
 
-_EPOCH = datetime(1970, 1, 1)
+Values = Any
+"""A chunked array, or an array, of values or of whether they are known."""
+Kept = tuple[Values, Values] | None
+"""Values, and which of them stay the same on every server; None for none. NULL stays NULL."""
+
+_UNICODE = frozenset({"utf8mb4", ""})
+_SHORT_UNICODE = frozenset({"utf8", "utf8mb3"})
+_BEYOND_16_BITS = r"[\x{10000}-\x{10FFFF}]"
+_OTHER_THAN_ASCII = r"[^\x00-\x7F]"
+_NOT_OF_ITS_CHARSET = r"\\x[0-9A-Fa-f]{2}"
+"""How the data set has bytes that a character set does not decode."""
+_WITHOUT_ASCII = "swe7"
+_MOST_BYTES_OF_A_CHARACTER = 4
+_TEXT_BYTES = {"tinytext": 255, "text": 2**16 - 1, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}
+_ZERO_DATE = "0000-00-00"
+_ZERO_IN_DATE = "-00"
+_EXACT_INTEGERS = {"float": 2**24, "double": 2**53}
+_MOST_SCALE = 18
+"""A decimal128 holds all 64-bit integers with this many digits after the point."""
 
 
 def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, set[str]]:
@@ -26,19 +51,27 @@ def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, se
         change = changes.get(column.id)
         if change is None and column.id not in ids:
             change = Change(column.id, None)
-        values = _kept(rows, column) if change is None else _changed(rows, column, change, after)
+        if change is None and not (after.changes and f"m{column.id}" in rows.column_names):
+            columns |= _kept(rows, column)
+            continue
+        if change is None:
+            change = Change(column.id, column)
+        is_added = change.former is None
+        values = (
+            _added(len(rows), column, change) if is_added else _changed(rows, column, change, after.sql_mode)
+        )
         columns |= values
-        known = values.get(f"p{column.id}")
-        if len(rows) and known is not None and change is not None and _lost(rows, column, known):
+        if _known(values, column) < _known(_kept(rows, column), column, len(rows)):
             lost.add(column.name)
     return pa.table(columns), lost
 
 
-def _lost(rows: pa.Table, column: Column, known: Any) -> bool:
-    before = f"p{column.id}"
-    was = rows.column(before) if before in rows.column_names else None
-    now = sum(known.to_pylist())
-    return bool(now < (len(rows) if was is None else sum(was.to_pylist())))
+def _known(values: dict[str, Any], column: Column, count: int = 0) -> int:
+    """Return in how many rows a column is known."""
+    known = values.get(f"p{column.id}")
+    if known is None:
+        return len(values.get(f"v{column.id}", ())) or count
+    return int(pc.sum(known).as_py() or 0)
 
 
 def _kept(rows: pa.Table, column: Column) -> dict[str, Any]:
@@ -46,98 +79,268 @@ def _kept(rows: pa.Table, column: Column) -> dict[str, Any]:
     return {name: rows.column(name) for name in names if name in rows.column_names}
 
 
-def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> dict[str, Any]:
-    count, kind = len(rows), arrow_type(column.arrow_type)
-    name = f"v{column.id}"
-    if change.former is None:
-        value = None if change.value is None else constant(change.value.value, kind)
-        misfit = None if change.value is None else change.value.misfit
-        if not change.known or (value is None and misfit is None):
-            return {name: pa.nulls(count, kind), f"p{column.id}": pa.repeat(pa.scalar(False), count)}
-        constants = pa.nulls(count, kind) if value is None else pa.repeat(value, count)
-        texts = {} if misfit is None else {f"m{column.id}": pa.repeat(pa.scalar(misfit), count)}
-        return {name: constants, **texts}
-    rule = rule_of(change.former, column, epoch)
-    kept = _kept(rows, column)
-    takes_null = column.nullable or not change.former.nullable
-    if rule is None and kept[name].type == kind and change.value is None and takes_null:
-        return kept
-    known = kept.get(f"p{column.id}")
-    present = [True] * count if known is None else known.to_pylist()
-    texts_before = kept.get(f"m{column.id}")
-    misfits = [None] * count if texts_before is None else texts_before.to_pylist()
-    filled = change.value or Value(None)
-    constants = None if filled.value is None else constant(filled.value, kind)
-    of_null = (
-        None if constants is None else constants.as_py(),
-        filled.misfit,
-        (takes_null or change.value is not None) and not change.numbers,
+def _added(count: int, column: Column, change: Change) -> dict[str, Any]:
+    kind, name = arrow_type(column.arrow_type), f"v{column.id}"
+    value = None if change.value is None else constant(change.value.value, kind)
+    misfit = None if change.value is None else change.value.misfit
+    if not change.known or (value is None and misfit is None):
+        return {name: pa.nulls(count, kind), f"p{column.id}": pa.repeat(pa.scalar(False), count)}
+    constants = pa.nulls(count, kind) if value is None else pa.repeat(value, count)
+    return {name: constants} | (
+        {} if misfit is None else {f"m{column.id}": pa.repeat(pa.scalar(misfit), count)}
     )
-    rule = rule or (lambda value: value)
-    outcome = _Outcome(_numbering(rule, of_null[0]) if change.numbers else rule, kind, of_null)
-    values = [
-        outcome.of(value, misfit, is_known)
-        for value, misfit, is_known in zip(_plain_values(kept[name]), misfits, present, strict=True)
-    ]
-    result: dict[str, Any] = {name: _array([value for value, _, _ in values], kind)}
-    if any(misfit is not None for _, misfit, _ in values):
-        result[f"m{column.id}"] = pa.array([misfit for _, misfit, _ in values], pa.string())
-    if not all(is_known for _, _, is_known in values):
-        result[f"p{column.id}"] = pa.array([is_known for _, _, is_known in values])
-    return result
 
 
-def _numbering(rule: Rule, number: Any) -> Rule:
-    """Return a rule whose result is not known if it is this number."""
+def _changed(rows: pa.Table, column: Column, change: Change, sql_mode: str | None) -> dict[str, Any]:
+    """Return the values of a column whose type or attributes changed."""
+    assert change.former is not None
+    held, kind = _kept(rows, column), arrow_type(column.arrow_type)
+    values, misfits = held[f"v{column.id}"], held.get(f"m{column.id}")
+    is_null = values.is_null() if misfits is None else pc.and_(values.is_null(), misfits.is_null())
+    if _is_same(change.former, column):
+        known, result = pc.is_valid(is_null), dict(held)
+    else:
+        kept = _outcome(values, change.former, column)
+        known = pc.or_(is_null, False if kept is None else pc.fill_null(kept[1], False))
+        nothing = pa.scalar(None, kind)
+        converted_values = (
+            pa.nulls(len(rows), kind)
+            if kept is None
+            else pc.if_else(known, kept[0], pa.scalar(None, kept[0].type)).cast(kind)
+        )
+        result = {f"v{column.id}": pc.if_else(known, converted_values, nothing)}
+    if misfits is not None and pa.types.is_temporal(kind):
+        known = pc.and_not(known, pc.fill_null(_zeroed(misfits, sql_mode), False))
+    if change.numbers or (change.former.nullable and not column.nullable):
+        # What NULL becomes depends on the SQL mode and the server.
+        known = pc.and_not(known, is_null)
+    if change.numbers:
+        known = pc.and_not(known, pc.fill_null(pc.equal(result[f"v{column.id}"], pa.scalar(0, kind)), False))
+    if f"p{column.id}" in held:
+        known = pc.and_(known, pc.fill_null(held[f"p{column.id}"], False))
+    if pc.all(known, min_count=0).as_py():
+        return {name: array for name, array in result.items() if name[0] != "p"}
+    result[f"v{column.id}"] = pc.if_else(known, result[f"v{column.id}"], pa.scalar(None, kind))
+    if f"m{column.id}" in result:
+        result[f"m{column.id}"] = pc.if_else(known, result[f"m{column.id}"], pa.scalar(None, pa.string()))
+    return result | {f"p{column.id}": known}
 
-    def numbering(value: Any) -> Any:
-        result = rule(value)
-        return unknown(value) if result == number else result
 
-    return numbering
+def _zeroed(misfits: Values, sql_mode: str | None) -> Values:
+    """Return which dates an ALTER TABLE that copies the table may have made zero.
 
-
-def _plain_values(column: pa.ChunkedArray) -> list[Any]:
-    """Return values as Python objects; times as µs, without a zone."""
-    if pa.types.is_timestamp(column.type):
-        micros = column.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
-        return [None if value is None else _EPOCH + timedelta(microseconds=value) for value in micros]
-    return list(column.to_pylist())
-
-
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.timestamp("us")).cast(kind)
-    return pa.array(values, kind)
+    It does so with dates that its SQL mode does not take; in a strict mode it fails.
+    """
+    # An unknown one, or one with a bit that has no name, takes none.
+    mode = "NO_ZERO_IN_DATE" if sql_mode is None or sql_mode.isdecimal() else sql_mode
+    if "STRICT_" in mode:
+        return pa.scalar(False)
+    zeroed = pc.and_not(misfits.is_valid(), pc.starts_with(misfits, _ZERO_DATE))
+    if "NO_ZERO_IN_DATE" in mode:
+        return zeroed
+    has_zero = pc.match_substring(misfits, _ZERO_IN_DATE)
+    return pc.and_not(zeroed, True if "ALLOW_INVALID_DATES" in mode else has_zero)
 
 
-class _Outcome:
-    """A rule's result for each distinct value, cached: value, misfit, whether it is known."""
+def _is_same(former: Column, column: Column) -> bool:
+    old, new = sql_type(former), sql_type(column)
+    if old is None or new is None:
+        return bool(arrow_type(former.arrow_type) == arrow_type(column.arrow_type))
+    is_same_text = former.charset == column.charset or old.kind not in _OF_CHARACTERS
+    return is_same_text and (old.base, old.arguments, old.rest) == (new.base, new.arguments, new.rest)
 
-    def __init__(self, rule: Rule, kind: pa.DataType, of_null: tuple[Any, str | None, bool]) -> None:
-        self._rule = rule
-        self._kind = kind
-        self._of_null = of_null
-        self._found: dict[Any, tuple[Any, str | None, bool]] = {}
 
-    def of(self, value: Any, misfit: str | None, is_known: bool) -> tuple[Any, str | None, bool]:
-        if not is_known:
-            return None, None, False
-        if value is None and misfit is None:
-            return self._of_null
-        if isinstance(value, (list, dict)):
-            return self._made(value, misfit)
-        case = (value, misfit)
-        if case not in self._found:
-            self._found[case] = self._made(value, misfit)
-        return self._found[case]
+def _outcome(values: Values, former: Column, column: Column) -> Kept:
+    old, new = sql_type(former), sql_type(column)
+    rule = None if old is None or new is None else _RULES.get((old.kind, new.kind))
+    return None if rule is None else rule(values, former, column)
 
-    def _made(self, value: Any, misfit: str | None) -> tuple[Any, str | None, bool]:
-        try:
-            result = self._rule(Misfit(misfit) if value is None and misfit is not None else value)
-            if isinstance(result, Misfit):
-                return None, str(result), True
-            _array([result], self._kind)
-        except (UnknownError, ValueError, ArithmeticError, pa.ArrowException, TypeError, AttributeError):
-            return None, None, False
-        return result, None, True
+
+def _types(former: Column, column: Column) -> tuple[SqlType, SqlType]:
+    old, new = sql_type(former), sql_type(column)
+    assert old is not None
+    assert new is not None
+    return old, new
+
+
+def _is_unsigned(kind: SqlType) -> bool:
+    return "unsigned" in kind.rest or "zerofill" in kind.rest
+
+
+def _bounds(kind: SqlType) -> tuple[int, int]:
+    """Return the least and the greatest value of a type of whole numbers."""
+    if kind.base in ("bit", "year"):
+        return 0, 2 ** (kind.size or 1) - 1 if kind.base == "bit" else 2155
+    bits = INTEGERS[kind.base]
+    return (0, 2**bits - 1) if _is_unsigned(kind) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _within(values: Values, old: SqlType, least: int, most: int) -> Kept:
+    values = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+    own_least, own_most = _bounds(old)
+    least, most = max(least, own_least), min(most, own_most)
+    low, high = pa.scalar(least, values.type), pa.scalar(most, values.type)
+    return values, pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+
+
+def _to_integer(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    return _within(values, old, *_bounds(new))
+
+
+def _integer_to_decimal(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    kind = arrow_type(column.arrow_type)
+    if not pa.types.is_decimal(kind) or new.scale > _MOST_SCALE:
+        return None
+    most = 10 ** (kind.precision - kind.scale) - 1
+    kept = _within(values, old, 0 if _is_unsigned(new) else -most, most)
+    # Arrow casts an integer to a decimal only if that holds all of the integer's type.
+    return None if kept is None else (kept[0].cast(pa.decimal128(20 + new.scale, new.scale)), kept[1])
+
+
+def _integer_to_real(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    most = _EXACT_INTEGERS[new.base]
+    return None if new.arguments else _within(values, old, 0 if _is_unsigned(new) else -most, most)
+
+
+def _to_decimal(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    was, kind = values.type, arrow_type(column.arrow_type)
+    if not (pa.types.is_decimal(was) and pa.types.is_decimal(kind)) or kind.scale < was.scale:
+        return None
+    if kind.precision - kind.scale < was.precision - was.scale:
+        return None
+    return values, _signed(values, old, new)
+
+
+def _signed(values: Values, old: SqlType, new: SqlType) -> Values:
+    """Return which values a type that may be unsigned takes."""
+    if not _is_unsigned(new) or _is_unsigned(old):
+        return values.is_valid()
+    return pc.greater_equal(values, pa.scalar(0, values.type))
+
+
+def _to_double(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    return None if new.base != "double" or new.arguments else (values, _signed(values, old, new))
+
+
+def _to_text(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    known = pc.and_(_encodable(values, former, column), _fits(values, new, column))
+    if old.base == "char" and new.base != "char":
+        # With PAD_CHAR_TO_FULL_LENGTH, spaces are added to shorter ones.
+        known = pc.and_(known, pc.equal(pc.utf8_length(values), old.size))
+    return values, known
+
+
+def _integer_to_text(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    if "zerofill" in old.rest:
+        return None
+    texts = values.cast(pa.string())
+    return texts, _fits(texts, new, column)
+
+
+def _encodable(values: Values, former: Column, column: Column) -> Values:
+    """Return which texts another character set surely has."""
+    if former.charset == column.charset:
+        return values.is_valid()
+    if column.charset == _WITHOUT_ASCII:
+        return pc.equal(values, "")
+    unsure = _OTHER_THAN_ASCII
+    if column.charset in _UNICODE:
+        unsure = _NOT_OF_ITS_CHARSET
+    elif column.charset in _SHORT_UNICODE:
+        unsure = f"{_NOT_OF_ITS_CHARSET}|{_BEYOND_16_BITS}"
+    return pc.invert(pc.match_substring_regex(values, unsure))
+
+
+def _fits(values: Values, new: SqlType, column: Column) -> Values:
+    """Return which texts are not too long; CHAR has no spaces at its end."""
+    if new.base in _TEXT_BYTES:
+        is_utf8 = column.charset in _UNICODE | _SHORT_UNICODE
+        size = pc.binary_length(values) if is_utf8 else pc.utf8_length(values)
+        return pc.less_equal(size, _TEXT_BYTES[new.base] // (1 if is_utf8 else _MOST_BYTES_OF_A_CHARACTER))
+    fits = pc.less_equal(pc.utf8_length(values), new.size)
+    return pc.and_not(fits, pc.ends_with(values, " ")) if new.base == "char" else fits
+
+
+def _bytes(values: Values, former: Column, column: Column) -> Kept:
+    new = _types(former, column)[1]
+    most = {"blob": 2**16 - 1, "tinyblob": 255, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
+    size = pc.binary_length(values)
+    if new.base == "binary":
+        return values, pc.equal(size, new.size)
+    return values, pc.less_equal(size, most.get(new.base, new.size))
+
+
+def _member(values: Values, former: Column, column: Column) -> Kept:
+    """Keep members if others were only appended; an ENUM's error value is no member."""
+    old, new = _types(former, column)
+    if new.members[: len(old.members)] != old.members:
+        return None
+    known = _encodable(values, former, column)
+    is_sure = old.kind == "set" or "" in old.members
+    return values, known if is_sure else pc.and_(known, pc.not_equal(values, ""))
+
+
+def _moment(values: Values, former: Column, column: Column) -> Kept:
+    old, new = _types(former, column)
+    return (values, values.is_valid()) if new.size >= old.size else None
+
+
+def _every(values: Values, former: Column, column: Column) -> Kept:
+    return values, values.is_valid()
+
+
+def _hash(values: Values, former: Column, column: Column) -> Kept:
+    """Keep hashes if the hashed values stay the same: no value may become another text."""
+    old, new = (
+        sql_type(replace(one, mysql_type=kind.arguments))
+        for one, kind in zip((former, column), _types(former, column), strict=True)
+    )
+    if old is None or new is None or old.kind != new.kind:
+        return None
+    is_wider = False
+    if old.kind == "int":
+        (least, most), (new_least, new_most) = _bounds(old), _bounds(new)
+        is_wider = new_least <= least and most <= new_most
+    elif old.kind == "text":
+        is_wider = _room(old) <= _room(new) and (old.base == "char") == (new.base == "char")
+    elif old.kind == "decimal":
+        is_wider = (old.scale, old.rest) == (new.scale, new.rest) and old.numbers <= new.numbers
+    return (values, values.is_valid()) if is_wider else None
+
+
+def _room(kind: SqlType) -> int:
+    """Return the approximate size limit of a text type in bytes."""
+    return _TEXT_BYTES.get(kind.base, kind.size * _MOST_BYTES_OF_A_CHARACTER)
+
+
+_OF_CHARACTERS = frozenset({"text", "enum", "set"})
+_RULES: dict[tuple[str, str], Callable[[Values, Column, Column], Kept]] = {
+    ("int", "int"): _to_integer,
+    ("bit", "bit"): _to_integer,
+    ("bit", "int"): _to_integer,
+    ("year", "int"): _to_integer,
+    ("int", "decimal"): _integer_to_decimal,
+    ("int", "real"): _integer_to_real,
+    ("int", "text"): _integer_to_text,
+    ("decimal", "decimal"): _to_decimal,
+    ("real", "real"): _to_double,
+    ("text", "text"): _to_text,
+    ("enum", "text"): _to_text,
+    ("set", "text"): _to_text,
+    ("json", "text"): _to_text,
+    ("bytes", "bytes"): _bytes,
+    ("enum", "enum"): _member,
+    ("set", "set"): _member,
+    ("datetime", "datetime"): _moment,
+    ("timestamp", "timestamp"): _moment,
+    ("time", "time"): _moment,
+    ("date", "datetime"): _every,
+    ("hash", "hash"): _hash,
+}

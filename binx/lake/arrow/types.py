@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
 from binx.lake.dataset.files import FileColumn
-from binx.lake.tables.lives import Column, Epoch
+from binx.lake.tables.lives import Column
 from binx.rows.columns.types import Kind, LogicalType
 
 _PLAIN = {
@@ -120,18 +119,11 @@ def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-Rule = Callable[[Any], Any]
-"""Converts a value, or a misfit's text, to the new type; raises :class:`UnknownError`."""
-
 _SQL_TYPE = re.compile(r"\s*(?P<base>[a-z]\w*)\s*(?:\((?P<arguments>.*)\))?\s*(?P<rest>.*)", re.I | re.S)
 _NAME = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
 INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _CHARACTERS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
 _BYTES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
-
-
-class UnknownError(Exception):
-    """Only the server knows the converted value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,36 +206,3 @@ def logical_type(column: Column, kind: pa.DataType) -> LogicalType:
         charset=column.charset or None,
         members=None if defined is None or pa.types.is_integer(kind) else tuple(defined.members),
     )
-
-
-class Misfit(str):
-    """The text of a value that its type cannot hold."""
-
-    __slots__ = ()
-
-
-def unknown(value: Any) -> Any:
-    """The rule for values that only the server knows."""
-    raise UnknownError
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A column's type before and after, with the epoch that begins with the change."""
-
-    old: SqlType
-    new: SqlType
-    former: Column
-    column: Column
-    epoch: Epoch
-
-
-def no_misfit(rule: Rule) -> Rule:
-    """Wrap a rule so that misfits become unknown."""
-
-    def checked(value: Any) -> Any:
-        if isinstance(value, Misfit):
-            raise UnknownError
-        return rule(value)
-
-    return checked

@@ -13,15 +13,17 @@ from binx.lake.table_name import TableName
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A row of ``statements/`` that has effects (docs/dataset.md); ``time`` is the event's, in µs."""
+    """A row of ``statements/`` that has effects (docs/dataset.md).
+
+    ``sql_mode`` is None where its server logs none; ``time`` is the event's, in µs.
+    """
 
     chain: str
     scn: int
     ordinal: int
     transaction: str
     effects: tuple[Mapping[str, Any], ...]
-    time_zone: str = "SYSTEM"
-    strict: bool = True
+    sql_mode: str | None = None
     flavour: str = "mysql"
     time: int = 0
 

@@ -28,7 +28,18 @@ def _with_lost_transactions(document: dict[str, Any]) -> dict[str, Any]:
     return {"left_out": {}, **document, "garbage": garbage}
 
 
-CONTRACT = Contract(11, again="load into a new folder", steps={10: _with_lost_transactions})
+def _with_sql_modes(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a state from contract 11, whose statements say only whether their mode was strict, to 12."""
+    for statement in document["statements"]:
+        is_strict = statement.pop("strict")
+        del statement["time_zone"]
+        statement["sql_mode"] = "STRICT_ALL_TABLES" if is_strict else ""
+    return document
+
+
+CONTRACT = Contract(
+    12, again="load into a new folder", steps={10: _with_lost_transactions, 11: _with_sql_modes}
+)
 """The contract of the state."""
 
 NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"

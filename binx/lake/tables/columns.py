@@ -82,10 +82,11 @@ def _after_clauses(
             after = replace(before, name=clause["name"])
         elif clause["action"] == "retyped" and before is not None:
             after = column_of(life, clause, before.id)
-            filled = Value(clause.get("value"), clause.get("misfit"))
-            is_filled, is_other = filled != Value(None), clause.get("known") is False
-            change = Change(before.id, before, filled if is_filled else None, numbers=is_other)
-            changes.append(Change(before.id, None) if is_other and not is_filled else change)
+            # It numbers rows, or is computed again, which no log tells.
+            is_numbered = clause.get("known") is False and clause.get("value") is not None
+            is_computed = clause.get("known") is False and not is_numbered
+            former_column = None if is_computed else before
+            changes.append(Change(before.id, former_column, numbers=is_numbered))
         else:
             after = column_of(life, clause)
             value = Value(clause.get("value"), clause.get("misfit"))

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from binx.lake.dataset.chains import Position
 from binx.lake.dataset.files import Version
 from binx.lake.dataset.statements import Statement
-from binx.lake.tables.lives import Change, Column, Epoch
+from binx.lake.tables.lives import Column, Epoch
 from binx.rows.columns.schema import folded_name
 
 Place = tuple[str, int]
@@ -57,19 +56,6 @@ def follow_prepared(statements: Iterable[Statement]) -> Prepared:
 
 
 _XA = ("prepared", "committed", "rolled_back")
-
-
-def epoch_of(
-    since: Position,
-    columns: tuple[Column, ...],
-    key: tuple[int, ...],
-    changes: tuple[Change, ...],
-    statement: Statement,
-) -> Epoch:
-    """Return the epoch that begins with a statement."""
-    return Epoch(
-        since, columns, key, changes, statement.time_zone, strict=statement.strict, flavour=statement.flavour
-    )
 
 
 def differ(before: Column, after: Column) -> bool:

@@ -33,8 +33,8 @@ class Change(NamedTuple):
     """The values of a column in existing rows at the beginning of an epoch.
 
     ``former`` is the column that is converted, None for an added column. ``value`` is the value for existing
-    rows of an added column, if it is ``known``, and for other columns what NULL becomes. With ``numbers``,
-    rows with that value or NULL get numbers that only the server knows.
+    rows of an added column, if it is ``known``. With ``numbers``, rows with 0 or NULL get numbers that only
+    the server knows.
     """
 
     id: int
@@ -49,18 +49,15 @@ class Epoch:
     """A span of a life with the same columns and key (column ids; empty if there is no key).
 
     ``changes`` are the conversions of rows that exist at its beginning, ``since`` (None for the life's first
-    epoch); other columns keep their values, dropped ones are removed. The other fields describe the session
-    of the statement that began the epoch; ``strict`` is whether its SQL mode rejects values that do not fit.
-    ``is_ordered`` is whether the order of the columns is known.
+    epoch); other columns keep their values, dropped ones are removed. ``sql_mode`` is that of the statement
+    that made them, None if unknown. ``is_ordered`` is whether the order of the columns is known.
     """
 
     since: Position | None
     columns: tuple[Column, ...]
     key: tuple[int, ...]
     changes: tuple[Change, ...] = ()
-    time_zone: str = "SYSTEM"
-    strict: bool = True
-    flavour: str = "mysql"
+    sql_mode: str | None = None
     is_ordered: bool = True
 
     def column(self, number: int) -> Column:

@@ -25,7 +25,6 @@ from binx.lake.tables.epochs import (
     Prepared,
     alike,
     confirmed,
-    epoch_of,
     fit,
     follow_prepared,
     guessed,
@@ -240,7 +239,7 @@ class Timeline:
             life.reasons.append(f"{where}: {_QUERIED}")
         if base is not None:
             life.reasons += [*base.doubts, *([_PREPARED] if self._is_across(base) else [])]
-        self._define(life, effect, statement, position)
+        self._define(life, effect, position)
 
     def _is_across(self, base: PlacedBase) -> bool:
         """Whether an XA transaction was prepared before a base and committed after it."""
@@ -261,18 +260,16 @@ class Timeline:
         for table in [name, *others]:
             self._life_of(table).reasons.append(f"{where}: {_PARTITIONS}")
 
-    def _define(
-        self, life: Life, effect: Mapping[str, Any], statement: Statement, position: Position
-    ) -> None:
+    def _define(self, life: Life, effect: Mapping[str, Any], position: Position) -> None:
         """Begin a life with the statement's columns; if it has none, the life's first file provides them."""
         if effect.get("columns") is not None:
             columns = tuple(column_of(life, column) for column in effect["columns"])
             key = ids_of(columns, effect.get("key") or ())
-            life.epochs.append(epoch_of(position, columns, key, (), statement))
+            life.epochs.append(Epoch(position, columns, key))
 
     def _alter(self, life: Life, effect: Mapping[str, Any], statement: Statement, position: Position) -> None:
         if not life.epochs:
-            self._define(life, effect, statement, position)
+            self._define(life, effect, position)
             return
         if is_repeated(life, effect):
             life.reasons.append(f"{statement.chain}:{statement.scn}: {_REPEATED}")
@@ -283,7 +280,7 @@ class Timeline:
         key = key if set(key) <= {column.id for column in columns} else ()
         is_computed = any(change.former is None or change.numbers for change in changes)
         if columns != last.columns or key != last.key or is_computed:
-            life.epochs.append(epoch_of(position, columns, key, tuple(changes), statement))
+            life.epochs.append(Epoch(position, columns, key, tuple(changes), statement.sql_mode))
         # Of a table that the exporter did not know, the effect does not tell FIRST and AFTER.
         clauses = {clause["action"] for clause in effect.get("changes") or ()}
         is_told = effect.get("columns") is not None

@@ -354,6 +354,8 @@ class StatementContext(NamedTuple):
             from a log.
         uses_temporary: whether it uses a temporary table, or something else that only its connection has.
         time_zone: the session's time zone; empty if the event does not say.
+        seconds: when the statement began, since 1970; None if unknown.
+        microseconds: of that time; None if the statement did not need them.
         collations: the default collations of character sets that the session sets, by character set.
     """
 
@@ -371,6 +373,8 @@ class StatementContext(NamedTuple):
     position: tuple[str, int] | None = None
     uses_temporary: bool = False
     time_zone: str = ""
+    seconds: int | None = None
+    microseconds: int | None = None
     collations: tuple[tuple[str, str], ...] = ()
 
     # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.

@@ -20,6 +20,7 @@ from binx.rows.columns.schema import (
     folded_name,
 )
 from binx.rows.ddl.clauses import complete_charset
+from binx.rows.ddl.evaluated import evaluated
 from binx.rows.ddl.partitions import repartitioned
 from binx.rows.ddl.resolve import (
     convert_column,
@@ -290,7 +291,7 @@ class _Alteration:
         for action in self.actions if self._adds(spec.name) else ():
             if isinstance(action, AlterColumn) and same_name(action.name, spec.name):
                 column = _altered(column, action, self.context)
-        return column._replace(added=added_default(spec, column))
+        return column._replace(added=added_default(spec, column, self.context))
 
     def _adds(self, name: str) -> bool:
         """Whether the statement adds a column, to which MariaDB's ALTER COLUMN in it then applies."""
@@ -444,12 +445,12 @@ class _Alteration:
             self.primary = index_of(key, "PRIMARY")
 
 
-def added_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
+def added_default(spec: ColumnSpec, column: ColumnDefinition, context: StatementContext) -> Default:
     """Return the value that existing rows get in an added column."""
     if spec.numbered or column.generated is not None:
         return Default("", DefaultKind.EXPRESSION)
     if column.default is not None:
-        return column.default
+        return evaluated(column.default, column, context)
     required = not column.nullable or spec.primary_key
     return Default("", DefaultKind.IMPLICIT if required else DefaultKind.NULL)
 
@@ -457,7 +458,9 @@ def added_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
 def _altered(column: ColumnDefinition, action: AlterColumn, context: StatementContext) -> ColumnDefinition:
     # MariaDB passes over a generated column.
     if action.sets_default and column.generated is None:
-        default = resolved_default(action.default, column.base, column.charset, context)
+        default = action.default
+        if default is not None:
+            default = resolved_default(default, column.base, column.charset, context)
         column = column._replace(default=default)
     return column if action.invisible is None else column._replace(invisible=action.invisible)
 

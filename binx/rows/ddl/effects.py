@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from binx.rows.absent import Absent, added_value, filled_value
+from binx.rows.absent import Absent, added_value
 from binx.rows.columns.schema import (
     DEFAULT_CONTEXT,
     NO_AUTO_VALUE_ON_ZERO,
@@ -298,11 +298,12 @@ class _Effects:
                         column = self._result(action, after)
                         former = None if same_name(action.old, column.name) else action.old
                         before = None if previous is None else previous.column(action.old)
-                        filled = None if column.nullable else self._filled(before, column)
-                        known = False if folded_name(column.name) in computed else None
-                        if column.numbered and not (before is not None and before.numbered):
-                            filled, known = self._numbered(filled)
-                        yield self._column("retyped", column, former, filled, known)
+                        is_numbered = column.numbered and not (before is not None and before.numbered)
+                        # With NO_AUTO_VALUE_ON_ZERO, only NULL is numbered, or in MariaDB nothing.
+                        numbers_zero = is_numbered and not self._context.sql_mode & NO_AUTO_VALUE_ON_ZERO
+                        is_other = numbers_zero or folded_name(column.name) in computed
+                        filled = Absent("0") if numbers_zero else None
+                        yield self._column("retyped", column, former, filled, False if is_other else None)
                 case AddColumn():
                     named.append(action.column.name)
                     if previous is None or not (action.if_not_exists and existed(action.column.name)):
@@ -329,23 +330,9 @@ class _Effects:
             if folded_name(column.name) in computed:
                 yield self._column("retyped", column, known=False)
                 continue
-            is_filled = before.nullable and not column.nullable
-            if is_filled or (before.mysql_type, before.charset) != (column.mysql_type, column.charset):
-                yield self._column(
-                    "retyped", column, None, self._filled(before, column) if is_filled else None
-                )
-
-    def _numbered(self, filled: Absent | None) -> tuple[Absent | None, bool | None]:
-        """Return value and knowledge of a column that became AUTO_INCREMENT, which numbers rows in any order.
-
-        It numbers rows with 0 or NULL; with NO_AUTO_VALUE_ON_ZERO, MySQL only those with NULL, MariaDB none.
-        """
-        if not self._context.sql_mode & NO_AUTO_VALUE_ON_ZERO:
-            return Absent("0"), False
-        return (filled if self._context.mariadb else None), None
-
-    def _filled(self, before: ColumnDefinition | None, column: ColumnDefinition) -> Absent | None:
-        return filled_value(before, column, declared_type(column), mariadb=self._context.mariadb)
+            facts, former = ((one.mysql_type, one.charset) for one in (column, before))
+            if facts != former or (before.nullable and not column.nullable):
+                yield self._column("retyped", column)
 
     def _result(self, action: AddColumn | ChangeColumn, after: TableDefinition | None) -> ColumnDefinition:
         """Return the column as the statement left it."""
@@ -353,4 +340,4 @@ class _Effects:
         if known is not None:
             return known
         column = resolve_column(action.column, Charset(), self._context)
-        return column._replace(added=added_default(action.column, column))
+        return column._replace(added=added_default(action.column, column, self._context))

@@ -108,7 +108,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         invisible=spec.invisible,
         generated=f"row_{spec.period}" if spec.period else spec.generated,
         expression=spec.expression,
-        default=resolved_default(spec.default, base, charset.charset, context),
+        default=spec.default and resolved_default(spec.default, base, charset.charset, context),
         comment=spec.comment,
         width=spec.arguments[0] if base in INTEGER_BASES and spec.arguments else None,
         on_update=spec.on_update,
@@ -159,16 +159,12 @@ def with_clocks(
 _ZERO = "0000-00-00 00:00:00"
 
 
-def resolved_default(
-    default: Default | None, base: str, charset: str | None, context: StatementContext
-) -> Default | None:
+def resolved_default(default: Default, base: str, charset: str | None, context: StatementContext) -> Default:
     """Return a DEFAULT clause as a column of this type takes it.
 
     Args:
         charset: the column's character set.
     """
-    if default is None:
-        return None
     kind, constant = default.kind, default.constant
     if base in {"enum", "set"} and kind is DefaultKind.NUMBER and not context.mariadb:
         # A number is a member's text in MySQL and a member's number in MariaDB.

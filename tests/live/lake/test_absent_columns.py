@@ -40,14 +40,29 @@ VARCHAR(5) DEFAULT -1.50|VARCHAR(9) DEFAULT 'a\\\\b\\n'|TEXT|TEXT NOT NULL|BLOB|
 VARBINARY(4) DEFAULT x'00FF'|BINARY(4) DEFAULT 'ab'|BINARY(3) NOT NULL|VARBINARY(3) DEFAULT 0x4142
 ENUM('a','b') DEFAULT 'B'|ENUM('p','q') NOT NULL|ENUM('p','q') DEFAULT 'q'|SET('x','y','z') DEFAULT 'z,x'
 SET('x','y') NOT NULL|SET('x') DEFAULT ''|VARCHAR(5) CHARACTER SET utf16 DEFAULT 'ab'
-CHAR(3) DEFAULT N'abc'
+CHAR(3) DEFAULT N'abc'|INT DEFAULT 1.5|INT DEFAULT '-2.5'|DATE DEFAULT '2020-1-2'|DATE DEFAULT '20-3-4'
+DATE DEFAULT '20200105'|DATE DEFAULT 20200106|DATETIME DEFAULT '2020-1-2 3:4:5'
+DATETIME DEFAULT '2020-1-2 3:4'|DATETIME DEFAULT 20200102030405
+TIME DEFAULT '08:00'|TIME DEFAULT '8:0:1'|TIME DEFAULT '1 02:03'
+TIME DEFAULT 101112|TIME DEFAULT '1112'|TIME DEFAULT '-12'|YEAR DEFAULT 70|YEAR DEFAULT '69'|YEAR DEFAULT '0'
+YEAR DEFAULT 5|TIMESTAMP DEFAULT '2020-1-2 03:04:05'
 """
 """Definitions whose default is a constant: all of them can be told."""
 
 EXPRESSIONS = "TIMESTAMP DEFAULT CURRENT_TIMESTAMP|INT DEFAULT (1 + 2)|DATETIME(6) DEFAULT NOW(6)"
 """Definitions whose default the server works out: it logs the values."""
 
-SETTINGS = "SET sql_mode = '', binlog_row_image = MINIMAL"
+TOLD = """
+INT DEFAULT (3+4)|INT DEFAULT (2 - 3 * (4 + 1))|DECIMAL(6,3) DEFAULT (1.5 * 2 + 0.25)|VARCHAR(9) DEFAULT ('x')
+VARCHAR(9) DEFAULT (3+4)|TEXT DEFAULT ('ab')|JSON DEFAULT (JSON_ARRAY())|JSON DEFAULT ('{}')
+JSON DEFAULT (JSON_OBJECT())|DATE DEFAULT (CURRENT_DATE)|DATE DEFAULT (NOW())
+DATETIME DEFAULT CURRENT_TIMESTAMP|DATETIME(6) DEFAULT NOW(6)
+TIMESTAMP DEFAULT CURRENT_TIMESTAMP|TIMESTAMP(3) DEFAULT CURRENT_TIMESTAMP(3)
+DATETIME DEFAULT (NOW())|VARCHAR(30) DEFAULT (NOW(3))|DATETIME DEFAULT LOCALTIMESTAMP
+"""
+"""Definitions whose default is an expression, which existing rows get when ALTER TABLE adds the column."""
+
+SETTINGS = "SET sql_mode = '', time_zone = '+00:00', binlog_row_image = MINIMAL"
 
 
 def inserted(file: Path) -> tuple[dict[str, str | None], list[ResolvedColumn], bytes]:
@@ -109,7 +124,7 @@ LEFT_OUT = ("DATE NOT NULL", "DATETIME(3) NOT NULL", "'0000-00-00", "'2020-00-00
 
 TYPES = [
     text
-    for line in COLUMNS.split("\n")
+    for line in (COLUMNS + TOLD).split("\n")
     for text in line.split("|")
     if text and not any(part in text for part in LEFT_OUT)
 ]
@@ -117,18 +132,18 @@ ADDED = ", ".join(f"ADD COLUMN c{number} {text}" for number, text in enumerate(T
 
 BEFORE = "CREATE TABLE added.t (id INT PRIMARY KEY, v INT); INSERT INTO added.t VALUES (1, 1), (2, 2), (3, 3)"
 AFTER = (
-    f"SET sql_mode = ''; ALTER TABLE added.t {ADDED};"
+    f"SET sql_mode = '', time_zone = '+05:30'; ALTER TABLE added.t {ADDED};"
     # What new rows get later is nothing to those that are there.
     " ALTER TABLE added.t ALTER c0 SET DEFAULT 99, ALTER c1 DROP DEFAULT;"
     " INSERT INTO added.t (id, v, c1) VALUES (4, 4, 1); UPDATE added.t SET v = 20, c0 = 21 WHERE id = 2;"
     " ALTER TABLE added.t RENAME COLUMN c2 TO renamed; DELETE FROM added.t WHERE id = 3"
 )
 LATER = (
-    "SET sql_mode = ''; INSERT INTO added.t (id, v, c1) VALUES (5, 5, 1);"
+    "SET sql_mode = '', time_zone = 'SYSTEM'; INSERT INTO added.t (id, v, c1) VALUES (5, 5, 1);"
     " UPDATE added.t SET v = 10 WHERE id = 1;"
     " ALTER TABLE added.t ADD at DATETIME(6) DEFAULT NOW(6); INSERT INTO added.t (id, v, c1) VALUES (6, 6, 1)"
 )
-"""When the server worked out a default, no log tells."""
+"""What the clock of the server's own zone shows is not told."""
 
 
 @pytest.mark.parametrize(("image", "loads"), [("FULL", "one by one"), ("MINIMAL", "at once")])

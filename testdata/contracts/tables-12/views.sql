@@ -1,0 +1,53 @@
+-- Views as of load 1; each writes this file again. If the folder is elsewhere, change the next line.
+CREATE OR REPLACE MACRO binx_folder_d063d665() AS '/tmp/binx-contracts/tables-12/';
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."payments" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/payments/current/74b81dec6e974748b2996c0a423a3318.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."payments_versions" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/payments/scd2/e5dbc948a8374a82b18ef297c6827e8b.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."payments_history" AS
+SELECT "_change_type", "_commit_version", "_commit_timestamp", "_row", "_transaction", "_event_timestamp", "_position", "_statement", "_present", "_json_diff", "_misfits", '97:mysql-bin' AS _chain, 'cf009b7f' AS _schema_version, {'chain': 0, 'commit_version': _commit_version, 'row': _row, 'after': _change_type = 'update_postimage'} AS _order, "id" AS "id", "order_id" AS "order_id", "amount" AS "amount", "method" AS "method", "reference" AS "reference", "paid_at" AS "paid_at", "answer" AS "answer"
+FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/payments/history/version=cf009b7f/chain=97%3Amysql-bin/commit_date=2026-11-21/d2a96a145986427594b0d246c8f61792.parquet', 'shop/payments/history/version=cf009b7f/chain=97%3Amysql-bin/commit_date=2026-11-21/ada09d03a4c943839faedd923e0747e1.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."products" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/products/current/500f960f2c0b41028b7f41dc6d704100.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."products_versions" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/products/scd2/8d0b9573690f428c98fd67eb7107b0cd.parquet', 'shop/products/scd2/47c3421b94f340b8992a01d8956774b7.parquet', 'shop/products/scd2/183d402bd9c64702b466d05034bc1f66.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."products_history" AS
+SELECT "_change_type", "_commit_version", "_commit_timestamp", "_row", "_transaction", "_event_timestamp", "_position", "_statement", "_present", "_json_diff", CAST(NULL AS MAP(VARCHAR, VARCHAR)) AS "_misfits", '97:mysql-bin' AS _chain, '58c24f72' AS _schema_version, {'chain': 0, 'commit_version': _commit_version, 'row': _row, 'after': _change_type = 'update_postimage'} AS _order, "id" AS "id", "sku" AS "sku", "title" AS "title", "description" AS "description", "price" AS "price", "weight" AS "weight", "volume" AS "volume", CAST("stock" AS BIGINT) AS "stock", "picture" AS "picture", "since" AS "since", "opens" AS "opens", "attributes" AS "attributes", "cents" AS "cents"
+FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/products/history/version=58c24f72/chain=97%3Amysql-bin/commit_date=2026-11-21/4129a598f2dc4930acad3d466b057c16.parquet', 'shop/products/history/version=58c24f72/chain=97%3Amysql-bin/commit_date=2026-11-21/cea4a19cc9f2484f874c1128b44681e7.parquet']], hive_partitioning = false)
+UNION ALL
+SELECT "_change_type", "_commit_version", "_commit_timestamp", "_row", "_transaction", "_event_timestamp", "_position", "_statement", "_present", "_json_diff", CAST(NULL AS MAP(VARCHAR, VARCHAR)) AS "_misfits", '97:mysql-bin' AS _chain, '6bf96c86' AS _schema_version, {'chain': 0, 'commit_version': _commit_version, 'row': _row, 'after': _change_type = 'update_postimage'} AS _order, "id" AS "id", "sku" AS "sku", "title" AS "title", "description" AS "description", "price" AS "price", "weight" AS "weight", "volume" AS "volume", "stock" AS "stock", "picture" AS "picture", "since" AS "since", "opens" AS "opens", "attributes" AS "attributes", "cents" AS "cents"
+FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/products/history/version=6bf96c86/chain=97%3Amysql-bin/commit_date=2026-11-21/ee2c178661eb44c48fada1baa710abce.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."visits" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/visits/current/b129feb7b9354e2fa4ecca54321cf260.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."visits_versions" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/visits/scd2/791e49e567c34b2db020fd292b9ee209.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."visits_history" AS
+SELECT "_change_type", "_commit_version", "_commit_timestamp", "_row", "_transaction", "_event_timestamp", "_position", "_statement", "_present", CAST(NULL AS VARCHAR) AS "_json_diff", "_misfits", '97:mysql-bin' AS _chain, '11f85c3b' AS _schema_version, {'chain': 0, 'commit_version': _commit_version, 'row': _row, 'after': _change_type = 'update_postimage'} AS _order, "id" AS "id", "page" AS "page", "seen_at" AS "seen_at"
+FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/visits/history/version=11f85c3b/chain=97%3Amysql-bin/commit_date=2026-11-21/a653253539af435db78affd0faf592bd.parquet', 'shop/visits/history/version=11f85c3b/chain=97%3Amysql-bin/commit_date=2026-11-21/52c12d2cd8384870a2c34dde095563d6.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."vouchers" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/vouchers/current/fcf3aca4d859446e898fac8bd85384ce.parquet']], hive_partitioning = false);
+
+CREATE SCHEMA IF NOT EXISTS "shop";
+CREATE OR REPLACE VIEW "shop"."vouchers_versions" AS
+SELECT * FROM read_parquet([binx_folder_d063d665() || one for one in ['shop/vouchers/scd2/f9f9c65426b945379296cfaa2728df77.parquet']], hive_partitioning = false);
+

@@ -25,6 +25,7 @@ from binx.lake.tasks.history import Arrival, Joining, Taken, join_files, take_fi
 from binx.lake.tasks.merge import Merged, Piece, merge
 from binx.lake.tasks.sources import Keys, Source, see_keys, split
 from binx.lake.tasks.work import IN_MEMORY, Cuts, Work, cut
+from binx.spark.session import reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +38,9 @@ _GONE = (
     " a base and what follows, into a new folder"
 )
 _TASK_BYTES = 64 << 20
+_FAILURES = 64
+"""After so many jobs that failed, the trouble is taken for the cluster's, and the load fails."""
+
 _NAMED = 20
 """How many tables a job's description names."""
 
@@ -44,9 +48,18 @@ _PIECE = -1
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _SHUFFLED = pa.schema(
-    [("slot", pa.int32()), ("piece", pa.int32()), ("epoch", pa.int32()), ("data", pa.binary())]
+    [
+        ("slot", pa.int32()),
+        ("piece", pa.int32()),
+        ("epoch", pa.int32()),
+        ("rank", pa.int32()),
+        ("scn", pa.int64()),
+        ("data", pa.binary()),
+    ]
 )
-_AS_SQL = "slot int, piece int, epoch int, data binary"
+"""Rows of the shuffle; ``rank`` and ``scn`` are those of the first image in ``data``."""
+
+_AS_SQL = "slot int, piece int, epoch int, rank int, scn bigint, data binary"
 
 
 class Job:
@@ -59,6 +72,7 @@ class Job:
         self._spark.conf.set("spark.sql.adaptive.enabled", "false")
         self._parallelism = max(1, spark.sparkContext.defaultParallelism)
         self._output, self._options, self._progress = output, options, progress
+        self._failures = 0
 
     def run(
         self,
@@ -76,7 +90,7 @@ class Job:
         arrivals = [
             Arrival(file, self._output, empty.get(file.identity, ()), self._options) for file in arrived
         ]
-        history = self._each(take_file, arrivals, [file.bytes for file in arrived])
+        history = self._taken(arrivals)
         broken = {taken.source.identity: taken.error for taken in history if taken.error}
         for work in works:
             work.begin(self._options)
@@ -86,7 +100,7 @@ class Job:
         unused: list[str] = []
         while waiting := [work for work in works if work.stages and not work.error]:
             self._progress(size // 2, size)
-            unused += self._stage(waiting)
+            unused += self._apart(self._stage, waiting, _stopped)
         Place(self._output).remove(unused)
         self._progress(size, size)
         return history
@@ -95,7 +109,53 @@ class Job:
         """Write one file of history for each group of files; return it, or why there is none."""
         self._describe("join files of history of", (group[0].table for group in groups))
         tasks = [Joining(tuple(group), self._output, self._options) for group in groups]
-        return self._each(join_files, tasks, [sum(file.bytes for file in group) for group in groups])
+
+        def run(tasks: Sequence[Joining]) -> list[tuple[ChangesFile | None, str]]:
+            sizes = [sum(file.bytes for file in task.files) for task in tasks]
+            return self._each(join_files, tasks, sizes)
+
+        return self._apart(run, tasks, lambda _, error: [(None, error)])
+
+    def _taken(self, arrivals: Sequence[Arrival]) -> list[Taken]:
+        """Copy new files to history, those of a table together."""
+        tables: dict[TableName, list[Arrival]] = defaultdict(list)
+        for arrival in arrivals:
+            tables[arrival.file.table].append(arrival)
+
+        def run(tables: Sequence[list[Arrival]]) -> list[Taken]:
+            listed = [arrival for table in tables for arrival in table]
+            return self._each(take_file, listed, [arrival.file.bytes for arrival in listed])
+
+        def give_up(table: list[Arrival], error: str) -> list[Taken]:
+            return [Taken(arrival.file, error=error) for arrival in table]
+
+        return self._apart(run, [*tables.values()], give_up)
+
+    def _apart(
+        self,
+        run: Callable[[Sequence[_T]], list[_R]],
+        items: Sequence[_T],
+        give_up: Callable[[_T, str], list[_R]],
+    ) -> list[_R]:
+        """Run on all items at once; where Spark fails, on halves of them, until only one has failed.
+
+        So a task that dies, of memory as a rule, stops the table that it is about and no other.
+        """
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from pyspark.errors import PySparkException
+
+        try:
+            return run(items)
+        except (PySparkException, Py4JError) as error:
+            self._failures += 1
+            is_over = self._spark.sparkContext._jsc is None or self._spark.sparkContext._jsc.sc().isStopped()
+            if is_over or self._failures > _FAILURES:
+                raise
+            if len(items) == 1:
+                reason = f"a task of Spark failed again and again ({reason_of(error)})"
+                return give_up(items[0], f"{reason}: if it was killed, it may have lacked memory")
+        middle = len(items) // 2
+        return [half for part in (items[:middle], items[middle:]) for half in self._apart(run, part, give_up)]
 
     def _stage(self, works: Sequence[Work]) -> list[str]:
         """Run the next stage of each life; return the files that are no longer needed."""
@@ -180,7 +240,8 @@ class Job:
 
     def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
         """Return a DataFrame in the shuffle's layout, in ``count`` partitions by slot."""
-        frame = self._spark.createDataFrame(list(items), _AS_SQL, verifySchema=False)
+        rows = [(slot, piece, epoch, 0, 0, data) for slot, piece, epoch, data in items]
+        frame = self._spark.createDataFrame(rows, _AS_SQL, verifySchema=False)
         return frame.repartition(count, "slot")
 
     def _spread(self, items: Sequence[Any], sizes: Sequence[int]) -> Any:
@@ -208,9 +269,14 @@ class Job:
         if splits:
             images = self._spread(splits, _sizes(splits)).mapInArrow(_split, _AS_SQL)
             shuffled = shuffled.unionByName(images).repartition(count, "slot")
-        ordered = shuffled.sortWithinPartitions("piece", "epoch")
+        ordered = shuffled.sortWithinPartitions("piece", "epoch", "rank", "scn")
         answers = ordered.mapInArrow(_merge, _AS_SQL).collect()
         return [pickle.loads(answer["data"]) for answer in answers]
+
+
+def _stopped(work: Work, error: str) -> list[str]:
+    work.error = error
+    return []
 
 
 def _sizes(sources: Sequence[Source]) -> list[int]:
@@ -265,7 +331,7 @@ def _work(work: Callable[[Any], Any], batches: Iterable[pa.RecordBatch]) -> Iter
     for batch in batches:
         for row in batch.to_pylist():
             done = pickle.dumps(work(pickle.loads(row["data"])))
-            yield _batch([0], [row["piece"]], [0], [done])
+            yield _batch([0], [row["piece"]], [0], [0], [0], [done])
 
 
 def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -291,4 +357,4 @@ def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                     yield number, row["epoch"], row["data"]
 
     for done in merge(rows(), pieces):
-        yield _batch([0], [0], [0], [pickle.dumps(done)])
+        yield _batch([0], [0], [0], [0], [0], [pickle.dumps(done)])

@@ -13,7 +13,7 @@ from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.layout import UNKNOWN, aligned_lines
 from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS, as_json_option
 from binx.cli.progress import progress_bar
-from binx.cli.terminal import text_output
+from binx.cli.terminal import say_warning, text_output
 from binx.errors import AbsentError, BinxError, ExitCode, UsageError
 from binx.lake.metrics import Run, metrics_text
 from binx.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
@@ -175,6 +175,9 @@ def _write_metrics(path: str, status: Status | None, run: Run | None) -> None:
 
 def _show(summary: Summary, *, as_json: bool, quiet: bool) -> ExitCode:
     is_status = isinstance(summary, Status)
+    if quiet and not as_json:
+        for line in summary.told():
+            say_warning(line)
     with text_output() as text:
         if as_json:
             text.line(json_line("load_status" if is_status else "load", summary))

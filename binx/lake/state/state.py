@@ -113,13 +113,15 @@ class Options:
     """How files are written.
 
     A range has about ``range_bytes`` in memory; up to ``small_bytes`` on disk are merged by one task without
-    a shuffle; ``hours`` is whether files of history cover one hour instead of one day.
+    a shuffle; a task applies images as soon as it holds ``held_bytes`` of them. ``hours`` is whether files of
+    history cover one hour instead of one day.
     """
 
     compression: str = "zstd"
     hours: bool = False
     range_bytes: int = 128 << 20
     small_bytes: int = 16 << 20
+    held_bytes: int = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)

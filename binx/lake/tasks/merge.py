@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from uuid import uuid4
 
 import numpy as np
@@ -29,7 +31,6 @@ from binx.lake.tables.lives import Epoch, Unit
 from binx.lake.tasks.sources import state_rows, unit_images
 
 _GROUP_ROWS = 1 << 19
-_HELD_BYTES = 256 << 20
 _ORDER = ("_rank", "_scn", "_row", "_kind")
 
 
@@ -70,27 +71,60 @@ class Merged:
 
 
 class Merge:
-    """Merges one piece: collects its images, then writes files."""
+    """Merges one piece: takes its images, epoch by epoch, and then writes files."""
 
     def __init__(self, piece: Piece) -> None:
         self._piece = piece
         self._output = Place(piece.output)
         self._held: dict[int, list[pa.Table]] = defaultdict(list)
         self._bytes: dict[int, int] = defaultdict(int)
+        self._epoch = piece.first
+        self._state: pa.Table | None = None
+        self._closed: list[pa.Table] = []
+        self._written: list[RangeFile] = []
         self._lost: set[str] = set()
         self._is_sorted = False
+        self._error = ""
 
     def add(self, number: int, images: pa.Table) -> None:
-        """Add images of an epoch."""
-        self._held[number].append(images)
-        self._bytes[number] += images.nbytes
-        if self._bytes[number] > _HELD_BYTES and not self._piece.goal.scd2:
-            rows = self._images(number)
-            if not is_partial(rows):
-                rows = in_order(rows)
-                rows = rows.take(pa.array(np.sort(last_of_each(key_of(rows, self._piece.epochs[number])))))
-            self._held[number] = [rows]
-            self._bytes[number] = rows.nbytes // 2
+        """Take images of an epoch; those taken later begin no earlier in time, or are of later epochs.
+
+        Images are applied as soon as many are held, so that the changes of one key take no more memory.
+        """
+        if self._error:
+            return
+        with self._noted():
+            if self._bytes[number] > self._piece.options.held_bytes:
+                self._apply_some(number, images)
+            self._held[number].append(images)
+            self._bytes[number] += images.nbytes
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Note a problem of the table."""
+        try:
+            yield
+        except (OSError, pa.ArrowException, MemoryError, BinxError, KeyError) as error:
+            self._error = str(error).partition("\n")[0] or type(error).__name__
+
+    def _apply_some(self, number: int, following: pa.Table) -> None:
+        """Keep the last image of each key, or apply the transactions before the images that follow."""
+        rows = self._images(number)
+        if not self._piece.goal.scd2 and not is_partial(rows):
+            rows = in_order(rows)
+            rows = rows.take(pa.array(np.sort(last_of_each(key_of(rows, self._piece.epochs[number])))))
+            # Applying is put off while this makes them fewer.
+            self._held[number], self._bytes[number] = [rows], rows.nbytes // 2
+            return
+        rank, scn = (following.column(name)[0] for name in _ORDER[:2])
+        is_before = pc.or_(
+            pc.less(rows.column("_rank"), rank),
+            pc.and_(pc.equal(rows.column("_rank"), rank), pc.less(rows.column("_scn"), scn)),
+        )
+        self._reach(number)
+        self._apply(rows.filter(is_before))
+        rest = rows.filter(pc.invert(is_before))
+        self._held[number], self._bytes[number] = [rest] if len(rest) else [], 0
 
     def _images(self, number: int) -> pa.Table:
         tables = self._held.pop(number, [])
@@ -100,38 +134,59 @@ class Merge:
 
     def finish(self) -> Merged:
         """Write the state; a problem of the table is returned as ``error``."""
-        try:
-            return self._files(*self._replayed())
-        except (OSError, pa.ArrowException, BinxError, KeyError) as error:
-            return Merged(self._piece.goal.life, error=str(error).splitlines()[0] or type(error).__name__)
+        with self._noted():
+            if not self._error:
+                return self._files(self._replayed())
+        return Merged(self._piece.goal.life, closed=self._written, error=self._error)
 
     def rows(self) -> tuple[pa.Table, set[str]]:
         """Return the state as images, and the columns with lost values."""
-        state, _ = self._replayed()
-        return state, self._lost
+        return self._replayed(), self._lost
 
-    def _replayed(self) -> tuple[pa.Table, list[pa.Table]]:
-        """Return the state and the ended versions after the last epoch."""
+    def _replayed(self) -> pa.Table:
+        """Return the state after the last epoch."""
         piece = self._piece
         for unit in piece.units:
             for images in unit_images(unit, piece.epochs[unit.epoch], piece.output):
-                self.add(unit.epoch, images)
-        state, closed = self._beginning()
-        for number in range(piece.first, piece.last + 1):
-            epoch = piece.epochs[number]
-            if number > piece.first:
-                self._is_sorted = False
-                state = self._converted(state, piece.epochs[number - 1], epoch)
-                closed = [self._converted(rows, piece.epochs[number - 1], epoch) for rows in closed]
-            images = self._images(number)
-            if len(images):
-                goal = piece.goal
-                state, ended = replay(
-                    state, images, epoch, versions=goal.scd2, soft_deletes=goal.soft_deletes
-                )
-                self._is_sorted = True
-                closed += [ended] if len(ended) else []
-        return state, closed
+                self._held[unit.epoch].append(images)
+        self._reach(piece.last)
+        self._apply(self._images(piece.last))
+        return self._state
+
+    def _reach(self, number: int) -> None:
+        """Bring the state to an epoch."""
+        if self._state is None:
+            self._state, self._closed = self._beginning()
+        while self._epoch < number:
+            self._apply(self._images(self._epoch))
+            before, after = self._piece.epochs[self._epoch : self._epoch + 2]
+            self._is_sorted = False
+            self._state = self._converted(self._state, before, after)
+            self._closed = [self._converted(rows, before, after) for rows in self._closed]
+            self._epoch += 1
+
+    def _apply(self, images: pa.Table) -> None:
+        """Apply images of the present epoch; many ended versions are written."""
+        if not len(images):
+            return
+        goal, epoch = self._piece.goal, self._piece.epochs[self._epoch]
+        self._state, ended = replay(
+            self._state, images, epoch, versions=goal.scd2, soft_deletes=goal.soft_deletes
+        )
+        self._is_sorted = True
+        self._closed += [ended] if len(ended) else []
+        if sum(rows.nbytes for rows in self._closed) > self._piece.options.held_bytes // 2:
+            self._write_closed()
+
+    def _write_closed(self) -> None:
+        """Write the ended versions, in the columns of the last epoch."""
+        epochs = self._piece.epochs[self._epoch : self._piece.last + 1]
+        for ended in self._closed:
+            rows = ended
+            for before, after in pairwise(epochs):
+                rows = self._converted(rows, before, after)
+            self._written += [self._write(rows, epochs[-1], "scd2")] if len(rows) else []
+        self._closed = []
 
     def _beginning(self) -> tuple[pa.Table, list[pa.Table]]:
         """Return the state's rows and ended versions, in the columns of the first epoch."""
@@ -164,7 +219,7 @@ class Merge:
                     " --key"
                 )
 
-    def _files(self, state: pa.Table, closed: list[pa.Table]) -> Merged:
+    def _files(self, state: pa.Table) -> Merged:
         piece = self._piece
         epoch = piece.epochs[piece.last]
         result = Merged(piece.goal.life, lost=self._lost)
@@ -187,7 +242,8 @@ class Merge:
                     is_alive = pc.not_equal(part.column("_kind"), DELETE)
                     versions = self._write(part.filter(is_alive), epoch, "scd2")
                 result.ranges.append((cut, low, file, versions))
-        result.closed = [self._write(rows, epoch, "scd2") for rows in closed if len(rows)]
+        self._write_closed()
+        result.closed = self._written
         return result
 
     def _write(self, rows: pa.Table, epoch: Epoch, kind: str) -> RangeFile:

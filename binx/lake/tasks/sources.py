@@ -124,8 +124,8 @@ def see_keys(source: Source) -> Keys:
     return seen
 
 
-def split(source: Source) -> Iterator[tuple[int, int, int, bytes]]:
-    """Yield rows of the shuffle: slot, piece, epoch, images; runs in a task."""
+def split(source: Source) -> Iterator[tuple[int, int, int, int, int, bytes]]:
+    """Yield rows of the shuffle: slot, piece, epoch, place of the first image, images; runs in a task."""
     lows = from_text(source.lows)
     numbers = [piece for piece, _ in source.pieces]
     slots = dict(source.pieces)
@@ -133,7 +133,8 @@ def split(source: Source) -> Iterator[tuple[int, int, int, bytes]]:
         for piece, part in _parts(images, source, lows, numbers):
             step = max(1, len(part) * _CHUNK_BYTES // max(1, part.nbytes))
             for first in range(0, len(part), step):
-                yield slots[piece], piece, source.number, _packed(part.slice(first, step))
+                rank, scn = (part.column(name)[first].as_py() for name in ("_rank", "_scn"))
+                yield slots[piece], piece, source.number, rank, scn, _packed(part.slice(first, step))
 
 
 def _parts(

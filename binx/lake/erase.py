@@ -1,14 +1,17 @@
 """``binx erase``: remove all row images of the keys that match a condition.
 
 Affected files are rewritten beside the old ones, the state is committed, and the old files are removed at
-once. Later changes of these keys are loaded as usual.
+once. Later changes of these keys are loaded as usual, unless they are erased forever: then the state has a
+digest of each key, and every load that brings rows of one erases these as it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -46,23 +49,76 @@ class Erased:
     scd2: int
 
 
-def erase(path: str, table: str, condition: Condition, *, break_lock: bool = False) -> Erased:
-    """Erase all rows and row images of the keys that match a condition.
+@dataclass(frozen=True, slots=True)
+class _Digests:
+    """Keys that were erased forever: digests, by their salt."""
+
+    by_salt: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, life: Life, erasures: Iterable[Mapping[str, Any]]) -> Self:
+        """Return those of a table, under all names that it had."""
+        names = {str(name) for _, name in life.names}
+        notes = [note["forever"] for note in erasures if note["table"] in names and note.get("forever")]
+        return cls({note["salt"]: frozenset(note["keys"]) for note in notes})
+
+    def marks(self, keys: Sequence[_Key]) -> Numbers:
+        """Return which keys are among them."""
+        return np.array(
+            [any(_digest(salt, key) in own for salt, own in self.by_salt.items()) for key in keys], bool
+        )
+
+
+def _digest(salt: str, key: _Key) -> str:
+    return hashlib.sha256(f"{salt}{key!r}".encode()).hexdigest()
+
+
+def erase(
+    path: str, table: str, condition: Condition, *, forever: bool = False, break_lock: bool = False
+) -> Erased:
+    """Erase all rows and row images of the keys that match a condition; ``forever``: later ones, too.
 
     Raises:
         AbsentError: there is no such table.
         BinxError: nothing was changed; the message has the reason.
     """
     output = Output(Place(path))
-    erasing = _Erasing(output, table, condition)
+    erasing = _Erasing(output, table, condition, forever=forever)
     with output.locked(broken=break_lock):
         return erasing.run()
 
 
+def erase_again(output: Output, new: Collection[str]) -> None:
+    """Erase what new files of ``history/`` have of keys that were erased forever.
+
+    Args:
+        output: the output, locked and committed.
+        new: the paths of the files.
+    """
+    for life in lives_of(output.state):
+        digests = _Digests.of(life, output.state.erasures)
+        units = [unit for unit in life.units if unit.file.path in new] if digests.by_salt else []
+        images = (
+            _forward(life, images, unit.epoch)
+            for unit in units
+            for images in unit_images(unit, life.epochs[unit.epoch], output.place.uri)
+        )
+        if any(digests.marks(_tuples(one, life.epochs[-1])).any() for one in images):
+            _Erasing(output, str(life.name or life.names[-1][1]), digests, forever=True).run()
+
+
 class _Erasing:
-    def __init__(self, output: Output, table: str, condition: Condition) -> None:
+    def __init__(
+        self,
+        output: Output,
+        table: str,
+        chosen: Condition | _Digests,
+        *,
+        forever: bool,
+    ) -> None:
         self._output, self._place, self._state = output, output.place, output.state
-        self._condition = condition
+        self._chosen, self._forever = chosen, forever
+        self._columns = [] if isinstance(chosen, _Digests) else sorted(chosen.columns)
         self._table = table
         self._events: set[tuple[str, str, str, str, int]] = set()
         self._name = TableName.parse(table)
@@ -78,7 +134,7 @@ class _Erasing:
             raise AbsentError(
                 "has no _state.json: expected the output of `binx load`", path=self._place.shown("")
             )
-        output.folders = {unit.file.table.folder for life in self._lives for unit in life.units}
+        output.folders |= {unit.file.table.folder for life in self._lives for unit in life.units}
         output.folders |= {own.folder for life in self._lives if (own := self._state.lives.get(life.id))}
         if not self._lives:
             names = [life.name for life in lives_of(self._state) if life.name is not None]
@@ -91,14 +147,15 @@ class _Erasing:
         """Erase and commit."""
         state = self._state
         self._output.begin()
-        keys, rows = 0, {"history": 0, "current": 0, "scd2": 0}
+        gone: set[_Key] = set()
+        rows = {"history": 0, "current": 0, "scd2": 0}
         replaced: dict[str, ChangesFile] = {}
         for life in self._lives:
             own = state.lives.get(life.id)
             matching = self._matching(life, own)
             if not matching:
                 continue
-            keys += len(matching)
+            gone |= matching
             for path, file in {
                 unit.file.path: unit.file for unit in life.units if not unit.file.gone
             }.items():
@@ -107,12 +164,15 @@ class _Erasing:
                 rows["history"] += before.rows - replaced[path].rows
             if own is not None:
                 state.lives[life.id] = self._current(life, own, matching, rows)
-        if not keys:
+        if not gone:
             return Erased(0, **rows)
         state.history = [replaced.get(file.path, file) for file in state.history]
         state.version += 1
-        note = {"table": self._table, "load": state.version, "keys": keys, **rows}
-        note |= {"columns": sorted(self._condition.columns), "events": sorted(self._events)}
+        note = {"table": self._table, "load": state.version, "keys": len(gone), **rows}
+        note |= {"columns": self._columns, "events": sorted(self._events)}
+        if self._forever:
+            salt = secrets.token_hex(16)
+            note["forever"] = {"salt": salt, "keys": sorted(_digest(salt, key) for key in gone)}
         state.erasures.append(note)
         had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
         self._output.commit(state)
@@ -121,7 +181,7 @@ class _Erasing:
         if had_delta:
             publish(state, self._place, had_delta)
         self._output.tidy()
-        return Erased(keys, **rows)
+        return Erased(len(gone), **rows)
 
     def _matching(self, life: Life, own: LifeState | None) -> set[_Key]:
         """Return the matching keys, and the keys that their rows moved to or from."""
@@ -155,7 +215,9 @@ class _Erasing:
         yield _forward(life, rows, own.epochs - 1)
 
     def _marks(self, rows: pa.Table, epoch: Epoch) -> Numbers:
-        return matching_rows(rows, epoch, self._condition, self._table, self._place.shown(""))
+        if isinstance(self._chosen, _Digests):
+            return self._chosen.marks(_tuples(rows, epoch))
+        return matching_rows(rows, epoch, self._chosen, self._table, self._place.shown(""))
 
     def _history(self, life: Life, file: ChangesFile, erased: set[_Key]) -> ChangesFile:
         """Return the file without the rows of these keys; the same file if it has none of them."""

@@ -10,10 +10,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from binx.cli.run import run
-from tests.lake.conftest import Load
+from tests.lake.conftest import Load, files_of
 from tests.lake.dataset import Server, renumbered
 from tests.lake.test_state import ORDERS
 from tests.live.lake.test_personal_data import canaries
@@ -160,3 +161,37 @@ def test_what_is_not_there_changes_nothing(
     assert run(["erase", str(tmp_path / "out"), "--table", table, "--where", condition]) == code
     assert run(["erase", str(tmp_path / "out"), "--table", "shop.orders", "--where", "id = 999"]) == 0
     assert (tmp_path / "out/_state.json").read_bytes() == before
+
+
+def test_what_is_erased_forever_does_not_come_back(
+    server: Any, tmp_path: Path, load: Load, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake, out = tmp_path / "lake", tmp_path / "out"
+    server.export_all(lake, whole=True)
+    assert load(lake, out, "--scd2")[0] == 0
+    words = ["erase", str(out), "--table", "shop.orders", "--where", f"title = '{server.bob}'"]
+    assert run([*words, "--forever"]) == 0
+    assert "bring them back" not in capsys.readouterr().err
+    others = [row for row in server.rows(ORDERS) if row["id"] not in (51, 60, 61)]
+    # A key comes back, moves to another one, and that one changes in a log of its own.
+    again = canary()
+    server.rotate()
+    server.transaction(("insert", ORDERS, {"id": 60, "title": again, "note": "x"}))
+    server.transaction(("update", ORDERS, (60,), {"id": 61}), ("update", ORDERS, (3,), {"more": "new"}))
+    for _ in range(2):
+        server.export(lake, server.logs[-1], whole=True)
+        code, summary = load(lake, out, "--scd2")
+        assert code == 0, summary
+        rows = [row for file in files_of(out, ORDERS) for row in pq.read_table(file).to_pylist()]
+        assert {row["id"] for row in rows} == {row["id"] for row in others}
+        assert next(row["more"] for row in rows if row["id"] == 3) == "new"
+        for kind in ("history", "scd2"):
+            found = [
+                pq.read_table(file, partitioning=None).to_pylist() for file in files_of(out, ORDERS, kind)
+            ]
+            assert not any(row["id"] in (51, 60, 61) for listed in found for row in listed)
+        assert again not in (out / "_state.json").read_text("utf-8")
+        server.rotate()
+        server.transaction(("update", ORDERS, (61,), {"note": again}))
+    assert run([*words[:-1], "id = 3"]) == 0
+    assert "bring them back" in capsys.readouterr().err

@@ -7,15 +7,24 @@ from pathlib import Path
 import click
 
 from binx.cli.command import OUTPUT, PATH, Example, command, flag, option
-from binx.cli.options import COMPRESSION, DATA_SET, QUIET, UNSIGNED_BIGINT, as_json_option
+from binx.cli.options import (
+    COMPRESSION,
+    DATA_SET,
+    QUIET,
+    UNSIGNED_BIGINT,
+    as_json_option,
+)
+from binx.cli.personal_options import PERSONAL_OPTIONS
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import backup_options, backup_position
 from binx.cli.summary import Summary
-from binx.cli.terminal import ending, text_output
+from binx.cli.terminal import ending, say_losses, text_output
+from binx.dataset.personal.rules import Rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import Position
 from binx.log.selection.options import ShortGtids
+from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
 
 EXAMPLES = (
@@ -52,6 +61,7 @@ EXAMPLES = (
 @backup_options(OUTPUT)
 @COMPRESSION
 @UNSIGNED_BIGINT
+@PERSONAL_OPTIONS
 @flag("--force", "Rewrite backups that are in the data set already.")
 @as_json_option("Print one JSON object per backup.")
 @QUIET
@@ -66,19 +76,29 @@ def base_command(
     from_position: Position | None,
     compression: str,
     unsigned_bigint: str,
+    dropped: tuple[Rule, ...],
+    hashed: tuple[Rule, ...],
+    hash_key: str | None,
+    allow_unmatched_rules: bool,
     force: bool,
     as_json: bool,
     quiet: bool,
 ) -> ExitCode:
     """Take a backup's tables into a data set, as what the changes in the logs begin with."""
+    from binx.dataset.dataset import DataSet
     from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+    from binx.dataset.personal.matching import unmatched
     from binx.lake.base.importing import import_bases
     from binx.rows.columns.types import ArrowOptions
     from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
 
     arrow = ArrowOptions(unsigned_as_decimal=unsigned_bigint == "decimal")
     options = ParquetOptions(
-        compression=compression, decoder=DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, arrow), force=force
+        compression=compression,
+        decoder=DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, arrow),
+        force=force,
+        personal=personal_data(dropped, hashed, hash_key),
+        allows_unmatched_rules=allow_unmatched_rules,
     )
     if isinstance(from_gtid, ShortGtids):
         raise UsageError("expected full UUIDs after --from-gtid, found short ones")
@@ -97,4 +117,6 @@ def base_command(
             progress=bar.reach,
         ):
             summary.take(report, text)
-    return ending("", losses=summary.has_losses)
+        # Said also if quiet.
+        has_unmatched = say_losses(unmatched(DataSet(output), Selection(), options))
+    return ending("", losses=summary.has_losses or has_unmatched)

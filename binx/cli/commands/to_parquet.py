@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import COUNT, PATH, Example, command, flag, option, parsed
+from binx.cli.command import COUNT, Example, command, flag, option
 from binx.cli.options import (
     COMPRESSION,
     DATA_SET,
@@ -20,11 +20,12 @@ from binx.cli.options import (
     as_json_option,
     log_options,
 )
+from binx.cli.personal_options import PERSONAL_OPTIONS
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_losses, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions, StatementTexts
-from binx.dataset.personal.rules import Rule, parse_rule, personal_data
+from binx.dataset.personal.rules import Rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
@@ -82,35 +83,13 @@ _HIGHEST_LEVEL = 22
     " Each log needs its own memory.  [default: 2, or 1 below 2 GiB of ulimit -v]",
 )
 @UNSIGNED_BIGINT
-@option(
-    "--drop-columns DB.TABLE.COLUMN[:PATH]",
-    "dropped",
-    multiple=True,
-    type=parsed(parse_rule),
-    help="Leave out personal data: a column or a part of its documents; * and ? match. May be repeated.",
-)
-@option(
-    "--hash-columns DB.TABLE.COLUMN[:PATH]",
-    "hashed",
-    multiple=True,
-    type=parsed(parse_rule),
-    help="Write HMAC-SHA-256 hashes instead of values. May be repeated.",
-)
+@PERSONAL_OPTIONS
 @option(
     "--statements",
     type=click.Choice([*(choice.value for choice in StatementTexts)]),
     default=StatementTexts.NONE.value,
     help="Of the statements that rows were logged with, if the server logs them: keep nothing, the digest, or"
     " the text, which has values of rows.",
-)
-@option(
-    "--hash-key FILE",
-    type=PATH,
-    help="File with the secret key of the hashes: its bytes as they are, without line ends at the end.",
-)
-@flag(
-    "--allow-unmatched-rules",
-    "Export although a rule about personal data, without * and ?, matches no column.",
 )
 @option(
     "--engine",

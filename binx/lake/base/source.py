@@ -13,6 +13,8 @@ from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.manifest import Sums, manifest
 from binx.dataset.options import ParquetOptions
+from binx.dataset.personal.matching import check_rules
+from binx.dataset.personal.rows import Masks
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
 from binx.errors import AbsentError, BinxError, DamagedError
@@ -116,6 +118,7 @@ class BaseSource:
         self._statements: dict[Name, list[Statement]] = {}
         self._ordinal = 0
         self._sums = Sums()
+        self._masks = Masks(options.personal)
         self._records: dict[tuple[str, str, str], TableChanges] = {}
         self._counts: dict[Name, int] = {}
         self._losses: list[str] = []
@@ -151,6 +154,7 @@ class BaseSource:
                 files.write_statement(statement)
             files.close()
             staged = self._staged(files)
+            check_rules(self._dataset, self._options, staged.manifest, self.backup.path)
             commit_staged(transaction, staged)
         finally:
             files.abandon()
@@ -186,7 +190,16 @@ class BaseSource:
             "in_use": False,
             "ending": "",
         }
-        document = manifest(source, self._request(), self._sums, entries, losses=self._losses)
+        self._masks.take_definitions(self._catalog)
+        document = manifest(
+            source,
+            self._request(),
+            self._sums,
+            entries,
+            losses=self._losses + self._masks.losses(),
+            warnings=[*self._masks.warnings],
+            rules=self._masks.facts(),
+        )
         # The commit times of its rows are unknown.
         document["first_commit_timestamp"] = document["last_commit_timestamp"] = None
         document["base"] = {
@@ -328,6 +341,10 @@ class BaseSource:
 
     def take_batch(self, batch: ChangeBatch) -> None:
         """Add a batch of rows."""
+        try:
+            batch = self._masks.batch(batch)
+        except BinxError as error:
+            raise error.at(path=self.backup.path) from None
         name = (batch.table.db, batch.table.name)
         self._counts[name] = self.rows_taken(name) + batch.rows
         sums = self._sums.tables[name]

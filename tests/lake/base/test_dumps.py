@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hmac
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from binx.cli.run import run
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.errors import AbsentError, BinxError, UsageError
@@ -439,3 +441,36 @@ def test_what_is_not_whole_or_not_understood_is_refused(
     with pytest.raises(BinxError, match=message):
         imported_by_shell(tmp_path, dump.write(tmp_path / "dump"))
     assert not list((tmp_path / "lake").glob("_manifest/*.json"))
+
+
+SECRET = b"a secret of over 16 bytes"
+
+
+def test_rules_about_personal_data_apply_to_backups_as_to_logs(tmp_path: Path) -> None:
+    (tmp_path / "dump.sql").write_text(DUMP, "utf-8")
+    (tmp_path / "key").write_bytes(SECRET)
+    lake = tmp_path / "lake"
+    command = ["base", str(tmp_path / "dump.sql"), "-o", str(lake), "--quiet"]
+    rules = ["--hash-columns", "shop.orders.note", "--drop-columns", "shop.orders.at"]
+    rules += ["--hash-key", str(tmp_path / "key")]
+    assert run([*command, *rules]) == 0
+    [file] = lake.glob("changes/shop/orders/*.parquet")
+    rows = pq.read_table(file, partitioning=None).to_pylist()
+    notes = (b"a; INSERT INTO `orders` VALUES (", b"b'\\")
+    expected = [hmac.new(SECRET, note, "sha256").hexdigest() for note in notes]
+    assert [row["note"] for row in rows] == [*expected, None]
+    assert "at" not in rows[0]
+    assert not any("0000-00-00" in repr(row) for row in rows)
+    [statements] = lake.glob("statements/*.parquet")
+    texts = pq.read_table(statements, columns=["sql"]).column("sql").to_pylist()
+    assert not any(text and "`note`" in text for text in texts)
+    [manifest] = lake.glob("_manifest/*.json")
+    assert json.loads(manifest.read_text("utf-8"))["rules_matched"] == ["shop.orders.at", "shop.orders.note"]
+
+
+def test_a_rule_whose_column_a_backup_lacks_takes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "dump.sql").write_text(DUMP, "utf-8")
+    command = ["base", str(tmp_path / "dump.sql"), "-o", str(tmp_path / "lake"), "--quiet"]
+    assert run([*command, "--drop-columns", "shop.orders.nota"]) == 3
+    assert not list((tmp_path / "lake").rglob("*.parquet"))
+    assert run([*command, "--drop-columns", "shop.orders.nota", "--allow-unmatched-rules"]) == 0

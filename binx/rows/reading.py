@@ -67,8 +67,12 @@ class Reading:
         self._unreadable = unreadable
         self._keeps = keeps
 
-    def of(self, file: BinlogFile) -> ChangeDecoder:
-        """Return the decoder of a log, with which reading goes on."""
+    def of(self, file: BinlogFile, payloads: PayloadCache | None = None) -> ChangeDecoder:
+        """Return the decoder of a log, with which reading goes on.
+
+        Args:
+            payloads: compressed transactions that a scan has decompressed.
+        """
         if not self.decoders or self.decoders[-1].file is not file:
             decoder = ChangeDecoder(file, self._catalog, self._wanted, self._options)
             decoder.resolve_only = self._resolve_only
@@ -76,21 +80,30 @@ class Reading:
             if not self._keeps:
                 self.decoders.clear()
             self.decoders.append(decoder)
+        if payloads is not None:
+            self.decoders[-1].payloads = payloads
         return self.decoders[-1]
 
     def items(
-        self, file: BinlogFile, table: TransactionTable, mask: bytearray, *, after_damage: bool = False
+        self,
+        file: BinlogFile,
+        table: TransactionTable,
+        mask: bytearray,
+        *,
+        after_damage: bool = False,
+        payloads: PayloadCache | None = None,
     ) -> Iterator[ChangeBatch | Statement]:
         """Yield the marked transactions of a log; rows of a table may come later than statements after them.
 
         Args:
             mask: a mark for each transaction, such as :data:`~binx.rows.decoder.TAKE`; 0 to skip it.
             after_damage: whether damage before them may have had DDL, so that known tables are forgotten.
+            payloads: compressed transactions that the scan has decompressed.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
-        decoder = self.of(file)
+        decoder = self.of(file, payloads)
         if after_damage:
             decoder.forget_tables()
         return decoder.decode(table, mask)

@@ -146,7 +146,7 @@ def ordered_changes(
     if choice is not None:
         render, frames = choice.rendered_by(render), None
     for part in selected:
-        decoder = reading.of(part.file)
+        decoder = reading.of(part.file, part.payloads)
 
         def piece(batches: Iterable[ChangeBatch], last_version: int, file: BinlogFile = part.file) -> Piece:
             return Piece(

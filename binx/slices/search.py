@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, UndecodableError
 from binx.event.format import Flavour
+from binx.event.payload import PayloadCache
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog, chain_problems, epochs
 from binx.log.file import BinlogFile, TransactionScan, report_step
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from binx.where.rows import RowFilter
 
 
+_PAYLOAD_BYTES = 32 << 20
+"""Bytes of decompressed transactions that are kept until their rows are decoded."""
+
+
 class Selected(NamedTuple):
     """Transactions found by one scan of a file.
 
@@ -33,6 +38,7 @@ class Selected(NamedTuple):
         first_seqno: number of the first transaction in the chain; increasing in any case.
         is_numbered: whether nothing was skipped before, so that ``first_seqno`` is the number in the chain.
         behind_damage: whether statements that define tables may have been lost immediately before.
+        payloads: compressed transactions that the scan has just decompressed; None keeps none.
     """
 
     scan: TransactionScan
@@ -42,6 +48,7 @@ class Selected(NamedTuple):
     first_seqno: int = 0
     is_numbered: bool = True
     behind_damage: bool = False
+    payloads: PayloadCache | None = None
 
     @property
     def file(self) -> BinlogFile:
@@ -187,20 +194,30 @@ class Search:
             if self.complete:
                 self._note_repeats(index)
                 return
-            for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES):
+            payloads = PayloadCache(_PAYLOAD_BYTES)
+            for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES, payloads=payloads):
                 (table.mark_statements if rolled_back else table.mark_work)(mask)
                 for lost in self._lost:
                     mask[lost] = 0
-                yield Selected(scan, table, mask, epoch, seqno, behind_damage=self._behind_damage)
+                yield Selected(
+                    scan, table, mask, epoch, seqno, behind_damage=self._behind_damage, payloads=payloads
+                )
+                payloads.clear()
                 seqno += len(table)
             ends.file.source.release(0, ends.file.size)
 
     def _read(
-        self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
+        self,
+        file: BinlogFile,
+        level: Level,
+        gtids: dict[bytes, bytes] | None = None,
+        payloads: PayloadCache | None = None,
     ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
         """Yield the transactions of one file, with masks of those selected."""
         read, taken_before = 0, self.taken
         scan = self._transactions(file, level, gtids)
+        if isinstance(scan, Scan):
+            scan.payloads = payloads
         for table in scan:
             mask = self._mask(file, scan, table)
             read += len(table)

@@ -47,7 +47,10 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
     reading = Reading(catalog.copy(), wanted, DecoderOptions(markers=True), resolve_only=True, keeps=True)
     for part in selected:
         prepared.check(part)
-        for item in reading.items(part.file, part.table, part.mask, after_damage=part.behind_damage):
+        items = reading.items(
+            part.file, part.table, part.mask, after_damage=part.behind_damage, payloads=part.payloads
+        )
+        for item in items:
             if isinstance(item, Statement) and (choice is None or choice.takes_statement(item)):
                 refuse_statement(item)
     for changes in reading.tables:

@@ -170,7 +170,10 @@ _RECORDS = (
     JsonRecord("bucket", "", "since transactions bytes rows?"),
     JsonRecord("burst", "", "since until transactions bytes times_usual"),
     JsonRecord(
-        "warning", "", "kind message count", "[Statistics](statistics.md#warnings) explains each `kind`."
+        "warning",
+        "",
+        "kind message count action",
+        "[Statistics](statistics.md#warnings) explains each `kind`.",
     ),
     JsonRecord("ddl_statement", "", "transaction commit_timestamp file start db sql"),
     JsonRecord("compression", "", "transactions bytes uncompressed_bytes ratio?"),

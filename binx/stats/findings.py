@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import MICROSECONDS
@@ -54,11 +54,34 @@ class Evidence(NamedTuple):
     cascades: int
 
 
+ACTIONS: Final = {
+    "damaged": "copy the file again; binx verify says what is damaged, --on-damage salvage reads the rest",
+    "in_use": "copy it again after FLUSH BINARY LOGS, or after its server has closed it",
+    "chain": "add the missing files, or give the logs of one server",
+    "unknown_events": "look for a newer binx if the figures must be complete",
+    "unknown_metadata": "look for a newer binx if columns are shown with wrong types",
+    "uncounted_rows": "look for a newer binx; ALTER TABLE … FORCE renews MariaDB's old columns",
+    "incident": "make new replicas and exports from a backup taken after that point",
+    "missing_gtids": "on a server that neither filters nor is in a group: look for the logs that have them",
+    "no_checksums": "SET PERSIST binlog_checksum = CRC32 (in MariaDB: SET GLOBAL, and the option file)",
+    "no_primary_key": "add a primary key: replicas search the whole table for each row, and undo needs a key",
+    "no_column_names": "SET PERSIST binlog_row_metadata = FULL, or give binx --schema",
+    "statements_as_text": "SET PERSIST binlog_format = ROW, so that logs have the rows",
+    "compressed_unread": "leave out --quick to read them",
+    "rolled_back": "find them with binx ls --kind rollback; tables that are not InnoDB keep such changes",
+    "huge_transaction": "commit in batches; binx ls --sort size shows whose transactions these are",
+    "long_transaction": "commit more often; binx ls --sort duration shows whose transactions these are",
+    "clock_back": "check the time synchronisation of the server, and select by GTID instead of by time",
+    "cascades_not_logged": "compare tables below such keys with their server; binx state says which rows",
+}
+"""What to do about each kind of finding."""
+
+
 def findings(evidence: Evidence) -> list[Record]:
     """Return all findings, losses first; the count is in the message's unit."""
     results = (*_about_files(evidence), *_about_tables(evidence), *_about_transactions(evidence))
     return [
-        {"kind": kind, "message": printable(message), "count": count}
+        {"kind": kind, "message": printable(message), "count": count, "action": ACTIONS[kind]}
         for kind, count, message in results
         if count
     ]

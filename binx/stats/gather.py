@@ -76,6 +76,7 @@ def gather(
     on_damage: OnDamage = OnDamage.STOP,
     top: int = 10,
     on_progress: Callable[[int], None] | None = None,
+    also: Sequence[Callable[[Selected], None]] = (),
 ) -> Record:
     """Return the figures of logs, which are put into chain order, as in the JSON of ``stats``.
 
@@ -94,6 +95,7 @@ def gather(
         on_damage: whether to continue after damage.
         top: how many of the largest and longest transactions and of the connections are kept.
         on_progress: called from time to time with the bytes read, of all files.
+        also: called with the selected transactions, for sums of other kinds.
     """
     selection = selection or Selection()
     ends = in_order(files, known_facts)
@@ -101,7 +103,7 @@ def gather(
     stored = quick and bool(files) and all(file.index is not None for file in files)
     _check_dimensions(by, quick=quick, stored=stored)
     selector = Selector(selection, [log.file.name for log in ends])
-    gathering = _Gathering(selector, by, zone, quick=quick and not stored, top=top)
+    gathering = _Gathering(selector, by, zone, quick=quick and not stored, top=top, also=also)
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
     done = 0
     for log, epoch in zip(ends, epochs(ends), strict=True):
@@ -174,12 +176,20 @@ class _Gathering:
     """The accumulated figures; for each file call ``begin``, ``take`` for its tables, and ``end``."""
 
     def __init__(
-        self, selector: Selector, by: Sequence[Dimension], zone: tzinfo, *, quick: bool, top: int
+        self,
+        selector: Selector,
+        by: Sequence[Dimension],
+        zone: tzinfo,
+        *,
+        quick: bool,
+        top: int,
+        also: Sequence[Callable[[Selected], None]],
     ) -> None:
         self._selector = selector
         self._everything = selector.selection.is_everything
         self._quick = quick
         self._top = top
+        self._also = also
         self._tally = Tally()
         self._groups = _group_sums(by, zone, quick=quick)
         writer = LineWriter(COLUMNS, as_json=True)
@@ -233,6 +243,8 @@ class _Gathering:
         )
         if self._groups is not None:
             self._groups.take(part)
+        for take in self._also:
+            take(part)
         self._take_gtids(table, mask)
         self._take_extremes(part)
         self._count += count

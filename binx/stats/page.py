@@ -5,38 +5,56 @@ It is well-formed as HTML and as XML, and no text from a log can become markup.
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
 from binx.log.selection.moments import zone_name
 from binx.source.wording import counted, listed, shortened
-from binx.stats.gather import incomplete
-from binx.stats.sections import BARS, Record, Section, breakdown_section, sections, share
-from binx.stats.text import (
-    bytes_text,
-    duration_text,
-    moment_of,
-    period_text,
-    safe_text,
-    second_text,
+from binx.stats.activity import ActivityFigures
+from binx.stats.charts import (
+    MARK,
+    SERIES,
+    Series,
+    TimeAxis,
+    heat_map,
+    length_text,
+    meter,
+    stacked_chart,
+    table_text,
 )
+from binx.stats.gather import incomplete
+from binx.stats.markup import Child, Markup, element
+from binx.stats.page_style import STYLE
+from binx.stats.sections import BARS, Record, Section, breakdown_section, sections, share
+from binx.stats.text import bytes_text, duration_text, moment_of, period_text, second_text
 from binx.version import __version__
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _NAMES_SHOWN = 3
 _CHARACTERS = 400
-_WIDTH, _HEIGHT = 1040, 170
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 22, 22
-_LABELS = 6
-_DAY = 86_400
-_METER = 1_000
-_LEAST = 1.0
+_HEAT_ROWS = 20
+_OF_HISTOGRAM = "Over time"
+_WITHOUT_TEXT = "(rows whose statement is not in the log)"
+_LONG = 60
+"""Texts of more characters get a wide column."""
+_OPERATIONS = ("inserts", "updates", "deletes")
 
 
-def html_page(figures: Record, *, top: int = 10, zone: tzinfo = UTC) -> str:
-    """Return a page with all figures; the same figures give the same page."""
+def html_page(
+    figures: Record,
+    *,
+    activity: ActivityFigures | None = None,
+    statements: Record | None = None,
+    top: int = 10,
+    zone: tzinfo = UTC,
+) -> str:
+    """Return a page with all figures; the same figures give the same page.
+
+    Args:
+        activity: what was done over time; None for a page without these charts.
+        statements: the breakdown by statement, if it was made.
+    """
     names = [file["file"] for file in figures["files"]]
     files = ", ".join(names) or "none"
     if len(names) > _NAMES_SHOWN:
@@ -54,9 +72,10 @@ def html_page(figures: Record, *, top: int = 10, zone: tzinfo = UTC) -> str:
         "body",
         element("h1", title),
         *(element("p", text, class_="soft") for text in _about(figures, zone)),
-        element("div", *_tiles(figures), class_="tiles"),
+        element("div", *_tiles(figures, zone), class_="tiles"),
         _warnings(figures),
-        *_tables(figures, top, zone),
+        *_charts(figures, activity, zone),
+        *_tables(figures, statements, top, zone),
         element("footer", f"binx {__version__}; times are those of {zone_name(zone)}"),
     )
     page = element("html", head, body, lang="en", xmlns="http://www.w3.org/1999/xhtml")
@@ -81,7 +100,7 @@ def _about(figures: Record, zone: tzinfo) -> Iterator[str]:
         yield "Quick overview: rows, tables and event types were not read."
 
 
-def _tiles(figures: Record) -> Iterator[Markup]:
+def _tiles(figures: Record, zone: tzinfo) -> Iterator[Markup]:
     texts = [
         (bytes_text(figures["bytes"]), f"in {counted(len(figures['files']), 'file')}"),
         (f"{figures['transactions']:,}", "transactions"),
@@ -92,6 +111,7 @@ def _tiles(figures: Record) -> Iterator[Markup]:
     if figures["first"] is not None:
         first, last = (moment_of(figures[name]["commit_timestamp"]) for name in ("first", "last"))
         texts.append((duration_text(max(last - first, 0)), "from first to last commit"))
+        texts += _rates(figures, zone)
         texts.append((bytes_text(figures["largest"][0]["bytes"]), "largest transaction"))
     compressed = share(figures["compression"]["bytes"], figures["selected_bytes"])
     checksummed = share(figures["checksummed_bytes"], figures["bytes"])
@@ -102,31 +122,116 @@ def _tiles(figures: Record) -> Iterator[Markup]:
         yield element("div", element("b", value), element("span", label), class_="tile")
 
 
+def _rates(figures: Record, zone: tzinfo) -> Iterator[tuple[str, str]]:
+    """Yield the average rate, and the highest of an interval of the histogram."""
+    histogram = figures["histogram"]
+    if histogram is None or len(histogram["buckets"]) == 1:
+        return
+    buckets, seconds = histogram["buckets"], histogram["bucket_seconds"]
+    yield f"{bytes_text(figures['selected_bytes'] // (len(buckets) * seconds))}/s", "average rate"
+    peak = max(buckets, key=lambda bucket: bucket["bytes"])
+    when = second_text(moment_of(peak["since"]), zone)
+    yield f"{bytes_text(peak['bytes'] // seconds)}/s", f"peak, the {period_text(seconds)} at {when}"
+
+
 def _warnings(figures: Record) -> Markup:
-    texts = [warning["message"] for warning in figures["warnings"]]
-    texts += [
-        f"too many {what} to count them all; those with the most bytes were kept"
+    items = [
+        element("li", warning["message"], element("span", warning["action"], class_="action"))
+        for warning in figures["warnings"]
+    ]
+    items += [
+        element("li", f"too many {what} to count them all; those with the most bytes were kept")
         for what in incomplete(figures)
     ]
-    if not texts:
+    if not items:
         return Markup()
-    items = element("ul", *(element("li", text) for text in texts))
-    return element("section", element("h2", "Warnings"), items, class_="warnings")
+    return element("section", element("h2", "Warnings"), element("ul", *items), class_="warnings")
 
 
-def _tables(figures: Record, top: int, zone: tzinfo) -> Iterator[Markup]:
-    """Yield the charts, and the same tables as on a terminal."""
+def _charts(figures: Record, activity: ActivityFigures | None, zone: tzinfo) -> Iterator[Markup]:
+    """Yield the charts over time: bytes by table, row changes by kind, transactions, and the heat map."""
+    if activity is None:
+        return
+    axis = TimeAxis(activity.first, activity.length, len(activity.totals), zone)
+    each = length_text(activity.length)
+    ddl = figures["ddl_statements"] or ()
+    charts = []
+    if activity.tables:
+        tables = _table_series(activity)
+        title = f"Bytes of row changes by table, each {each}"
+        marked = {"marks": ddl, "bursts": figures["bursts"]}
+        charts += [stacked_chart(title, axis, tables, height=230, is_bytes=True, **marked)]
+        charts.append(_legend(tables, has_ddl=bool(ddl), has_bursts=bool(figures["bursts"])))
+        operations = [Series(name, f"s-{name}", _per_interval(activity, name)) for name in _OPERATIONS]
+        charts += [stacked_chart(f"Row changes by kind, each {each}", axis, operations), _legend(operations)]
+    else:
+        sizes = [Series("bytes", "bytes", [size for _, size in activity.totals])]
+        marked = {"marks": ddl, "bursts": figures["bursts"]}
+        charts.append(stacked_chart(f"Bytes, each {each}", axis, sizes, is_bytes=True, **marked))
+        charts.append(_legend([], has_ddl=bool(ddl), has_bursts=bool(figures["bursts"])))
+    counts = [Series("transactions", "bytes", [count for count, _ in activity.totals])]
+    charts.append(stacked_chart(f"Transactions, each {each}", axis, counts, height=140))
+    yield element("section", element("h2", f"{_OF_HISTOGRAM} ({zone_name(zone)})"), *charts)
+    if activity.tables:
+        chart = heat_map(activity, _HEAT_ROWS, zone)
+        existing = len(activity.tables)
+        more = f" ({_HEAT_ROWS} of {existing:,})" if existing > _HEAT_ROWS else ""
+        yield element("section", element("h2", f"When tables changed{more}"), chart)
+
+
+def _table_series(activity: ActivityFigures) -> list[Series]:
+    """Return the tables with most bytes, and the others as one."""
+    count = len(activity.totals)
+    values = [[0] * count for _ in range(min(len(activity.tables), SERIES + 1))]
+    for (index, table), amount in activity.amounts.items():
+        values[min(table, SERIES)][index] += amount.bytes
+    names = [table_text(name) for name in activity.tables[:SERIES]]
+    if len(values) > SERIES:
+        others = activity.tables[SERIES:]
+        names.append(table_text(others[0]) if len(others) == 1 else f"{len(others):,} other tables")
+    return [
+        Series(name, f"s-{number}" if number < SERIES else "s-other", sums)
+        for number, (name, sums) in enumerate(zip(names, values, strict=True))
+    ]
+
+
+def _per_interval(activity: ActivityFigures, name: str) -> list[int]:
+    sums = [0] * len(activity.totals)
+    for (index, _), amount in activity.amounts.items():
+        sums[index] += getattr(amount, name)
+    return sums
+
+
+def _legend(series: Sequence[Series], *, has_ddl: bool = False, has_bursts: bool = False) -> Markup:
+    keys = [(one.colour, one.name) for one in series]
+    keys += [("band", "bursts: over four times the usual bytes")] if has_bursts else []
+    items = [element("span", element("i", class_=colour), name) for colour, name in keys]
+    if has_ddl:
+        mark = element("b", MARK, class_="ddl")
+        items.append(element("span", mark, " DDL; point at it for its text"))
+    return element("p", *items, class_="legend") if items else Markup()
+
+
+def _tables(figures: Record, statements: Record | None, top: int, zone: tzinfo) -> Iterator[Markup]:
+    """Yield the same tables as on a terminal, but for what the tiles and the charts show."""
     if figures["breakdown"] is not None:
         yield _table(breakdown_section(figures["breakdown"], top, zone))
-    if figures["histogram"] is not None:
-        title = element("h2", f"Over time ({zone_name(zone)})")
-        key = element("span", element("i", class_="burst"), "bursts: over four times the usual bytes")
-        legend = element("p", key, class_="legend") if figures["bursts"] else None
-        charts = time_charts(figures["histogram"], figures["bursts"], zone)
-        yield element("section", title, legend, *charts)
-    # The first table repeats the tiles.
+    if statements is not None:
+        if any(group["digest"] is not None for group in statements["groups"]):
+            groups = [
+                group if group["digest"] is not None else group | {"digest_text": _WITHOUT_TEXT}
+                for group in statements["groups"]
+            ]
+            section = breakdown_section({**statements, "groups": groups}, top, zone)
+            yield _table(section._replace(title="Statements that wrote the most"))
+        else:
+            hint = "The logs have no texts of statements: binlog_rows_query_log_events adds them."
+            yield element("section", element("h2", "Statements"), element("p", hint, class_="soft"))
+    elif not (figures["quick"] or (figures["breakdown"] and "statement" in figures["breakdown"]["by"])):
+        hint = "Not read, because that takes long for large logs: add --by statement."
+        yield element("section", element("h2", "Statements"), element("p", hint, class_="soft"))
     _, *others = sections(figures, top, zone)
-    yield from map(_table, others)
+    yield from (_table(section) for section in others if not section.title.startswith(_OF_HISTOGRAM))
 
 
 def _table(section: Section) -> Markup:
@@ -142,7 +247,8 @@ def _table(section: Section) -> Markup:
                 shown: Child = meter(value.value, value.largest)
             else:
                 shown = "–" if value is None else shortened(column.form.people(value), _CHARACTERS)
-            yield element("td", shown, class_=column.form.kind)
+            is_long = isinstance(shown, str) and not isinstance(shown, Markup) and len(shown) > _LONG
+            yield element("td", shown, class_=f"{column.form.kind} long" if is_long else column.form.kind)
             if index == sizes:
                 yield element("td", meter(value, largest), class_=BARS)
 
@@ -155,208 +261,4 @@ def _table(section: Section) -> Markup:
         element("thead", element("tr", *heads)),
         element("tbody", *(element("tr", *cells(row)) for row in section.rows)),
     )
-    return element("section", element("h2", section.title), table)
-
-
-def meter(value: int, largest: int) -> Markup:
-    """Render a bar, scaled to the largest value of its column."""
-    width = value / largest * _METER if largest else 0.0
-    return element(
-        "svg",
-        element("rect", class_="track", width=_METER, height=12, rx=3),
-        element("rect", class_="bytes", width=max(width, _LEAST) if value else 0, height=12, rx=3),
-        viewBox=f"0 0 {_METER} 12",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
-
-
-def time_charts(histogram: Record, bursts: Sequence[Record], zone: tzinfo) -> Iterator[Markup]:
-    """Render bytes and transactions over time, with bursts highlighted."""
-    spans = [(moment_of(burst["since"]), moment_of(burst["until"])) for burst in bursts]
-    for name, text_of, step_of in (
-        ("bytes", bytes_text, _byte_step),
-        ("transactions", "{:,}".format, _number_step),
-    ):
-        yield _time_chart(name, text_of, step_of, histogram, spans, zone)
-
-
-def _time_chart(
-    name: str,
-    text_of: Callable[[int], str],
-    step_of: Callable[[int], int],
-    histogram: Record,
-    bursts: Sequence[tuple[int, int]],
-    zone: tzinfo,
-) -> Markup:
-    buckets, title = histogram["buckets"], name.capitalize()
-    most = max(bucket[name] for bucket in buckets)
-    step = step_of(most)
-    top = -(-most // step) * step
-    plot_height = _HEIGHT - _TOP - _BOTTOM
-    bar_width = (_WIDTH - _LEFT - _RIGHT) / len(buckets)
-    span = period_text(histogram["bucket_seconds"])
-    parts = [element("text", f"{title}, each {span}", class_="title", x=0, y=12)]
-    for level in range(0, top + 1, step):
-        y = _TOP + plot_height - plot_height * level / top
-        parts.append(element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y))
-        parts.append(element("text", text_of(level), x=_LEFT - 8, y=y + 4, text_anchor="end"))
-    for index, bucket in enumerate(buckets):
-        value, start = bucket[name], moment_of(bucket["since"])
-        if not value:
-            continue
-        height = max(plot_height * value / top, _LEAST)
-        bar = element(
-            "rect",
-            class_="burst" if any(first <= start < end for first, end in bursts) else "bytes",
-            x=_LEFT + bar_width * index,
-            y=_TOP + plot_height - height,
-            width=max(bar_width - min(1.0, bar_width / 4), 0.5),
-            height=height,
-        )
-        tip = element("title", f"{second_text(start, zone)}: {text_of(value)}")
-        parts.append(element("g", tip, bar))
-    parts += _time_labels(histogram, bar_width, zone)
-    size = f"0 0 {_WIDTH} {_HEIGHT}"
-    return element("svg", *parts, class_="chart", viewBox=size, role="img", aria_label=f"{title} over time")
-
-
-def _time_labels(histogram: Record, bar_width: float, zone: tzinfo) -> list[Markup]:
-    """Render a few times below the bars: dates for long spans, else times of day."""
-    buckets = histogram["buckets"]
-    count = len(buckets)
-    step = max(-(-count // _LABELS), 1)
-    seconds = count * histogram["bucket_seconds"]
-    labels = []
-    for index in range(0, count, step):
-        text = second_text(moment_of(buckets[index]["since"]), zone)
-        if seconds > 60 * _DAY:
-            text = text[:10]
-        elif seconds > _DAY:
-            text = text[5:16]
-        elif index:
-            text = text[11:]
-        x = _LEFT + bar_width * index
-        labels.append(
-            element("line", class_="grid", x1=x, x2=x, y1=_HEIGHT - _BOTTOM, y2=_HEIGHT - _BOTTOM + 4)
-        )
-        labels.append(element("text", text, x=x, y=_HEIGHT - 5))
-    return labels
-
-
-def _number_step(largest: int) -> int:
-    """Return a round step, two to five of which make up the largest."""
-    unit = 1
-    while unit * 10 <= largest:
-        unit *= 10
-    for factor in (1, 2, 5, 10):
-        step = max(unit * factor // 5, 1)
-        if largest <= 4 * step:
-            return step
-    return unit * 5
-
-
-def _byte_step(largest: int) -> int:
-    """Return the same in binary units."""
-    unit = 1
-    while unit * 1024 <= largest:
-        unit *= 1024
-    return _number_step(-(-largest // unit)) * unit
-
-
-_VOID = frozenset({"meta", "rect", "line", "col"})
-
-
-class Markup(str):
-    """Text that is already markup; all other texts are escaped."""
-
-    __slots__ = ()
-
-
-Child = str | int | None
-"""Content of an element: markup, text, a number, or nothing."""
-
-
-def escaped(child: Child) -> Markup:
-    """Convert a child to markup; invisible characters, and those invalid in XML, become visible escapes."""
-    if isinstance(child, Markup):
-        return child
-    return Markup("" if child is None else html.escape(safe_text(str(child))))
-
-
-def element(name: str, /, *children: Child, **attributes: str | int | float | None) -> Markup:
-    """Render an element.
-
-    Args:
-        attributes: by name, with ``_`` for a hyphen and at the end of Python keywords (``class_``); None
-            omits an attribute.
-    """
-    head = name + "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escaped(_number(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    if name in _VOID:
-        return Markup(f"<{head}/>")
-    return Markup(f"<{head}>{''.join(map(escaped, children))}</{name}>")
-
-
-def _number(value: str | int | float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
-
-STYLE = """
-:root { color-scheme: light; --page: #f9f9f7; --card: #ffffff; --ink: #16150f; --soft: #5c5b55;
-  --line: #e3e2dc; --bytes: #2a78d6; --burst: #d95926; --note: #fdf4dc; --edge: #d99a00; --track: #efeee9; }
-@media screen and (prefers-color-scheme: dark) { :root { color-scheme: dark; --page: #111110; --card: #1b1b19;
-  --ink: #f3f2ec; --soft: #b0aea5; --line: #33322e; --bytes: #3987e5; --burst: #e2703f; --note: #2a2415;
-  --edge: #c98500; --track: #292825; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1120px; padding: 28px 24px 40px; background: var(--page); color: var(--ink);
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 26px; line-height: 1.2; margin: 0 0 4px; }
-h2 { font-size: 17px; margin: 0 0 12px; }
-p { margin: 0 0 8px; }
-.soft { color: var(--soft); }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(128px, 1fr)); gap: 12px;
-  margin: 20px 0; }
-.tile, section { background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
-.tile { padding: 12px 14px; }
-.tile b { display: block; font-size: 22px; line-height: 1.25; font-weight: 600; }
-.tile span { color: var(--soft); font-size: 13px; }
-section { padding: 16px 18px; margin: 0 0 16px; overflow-x: auto; }
-section.warnings { background: var(--note); border-color: var(--edge); }
-.warnings ul { margin: 0; padding-left: 20px; }
-.warnings li { margin: 0 0 4px; overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; font-size: 14px; }
-th { text-align: left; font-weight: 500; color: var(--soft); border-bottom: 1px solid var(--line);
-  padding: 3px 12px 5px 0; white-space: nowrap; }
-td { padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-tr:last-child td { border-bottom: 0; }
-th:last-child, td:last-child { padding-right: 0; }
-.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.time { white-space: nowrap; font-variant-numeric: tabular-nums; }
-.name { overflow-wrap: anywhere; min-width: 9em; }
-.meter { width: 22%; min-width: 110px; }
-.meter svg { display: block; width: 100%; height: 12px; margin-top: 5px; }
-.legend { display: flex; gap: 16px; font-size: 13px; color: var(--soft); margin: 0 0 8px; }
-.legend i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; }
-.chart { display: block; width: 100%; min-width: 640px; height: auto; margin-bottom: 6px; }
-.chart text { font-size: 11px; fill: var(--soft); }
-.chart .title { font-size: 12px; fill: var(--ink); }
-.grid { stroke: var(--line); stroke-width: 1; }
-.bytes { fill: var(--bytes); } .burst { fill: var(--burst); background: var(--burst); }
-.track { fill: var(--track); }
-footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
-@media (max-width: 760px) { body { padding: 16px 12px; } }
-@media print { @page { margin: 14mm 12mm; } body { max-width: none; padding: 0; font-size: 11px;
-    --page: #ffffff; }
-  * { -webkit-print-color-adjust: exact; print-color-adjust: exact; } table { font-size: 10px; }
-  h1 { font-size: 20px; } h2 { font-size: 13px; break-after: avoid; } .tile b { font-size: 16px; }
-  tr, .tile, .chart { break-inside: avoid; } thead { display: table-header-group; }
-  section { overflow: visible; padding: 10px 12px; margin-bottom: 10px; } .chart { min-width: 0; }
-  .tiles { grid-template-columns: repeat(4, 1fr); gap: 8px; margin: 12px 0; }
-  .tile span, .legend, footer { font-size: 10px; } .meter { min-width: 80px; }
-  .meter svg { height: 9px; margin-top: 3px; } }
-"""
-"""Without ``<`` and ``&``, so that it is valid in HTML and in XML."""
+    return element("section", element("h2", section.title), element("div", table, class_="scroll"))

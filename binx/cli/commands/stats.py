@@ -85,6 +85,11 @@ def stats_command(
             logs.note_copies(files)
             # The figures have the warnings.
             problems = logs.check_links(in_order(files, known_facts), selection, warns=False)
+            page = None
+            if html is not None:
+                from binx.stats.page_sums import PageSums
+
+                page = PageSums(files, dimensions, zone, quick=quick)
             figures = gather(
                 files,
                 problems=problems,
@@ -96,11 +101,14 @@ def stats_command(
                 on_damage=logs.on_damage,
                 top=top or _TOP,
                 on_progress=bar.reach,
+                also=() if page is None else page.takers,
             )
-        if html is not None:
+        if page is not None:
             from binx.stats.page import html_page
 
-            output.write(html_page(figures, top=top or _TOP, zone=zone))
+            activity, statements = page.activity.figures(), page.statements
+            text = html_page(figures, activity=activity, statements=statements, top=top or _TOP, zone=zone)
+            output.write(text)
         elif as_json:
             output.line(figures_json(figures, top))
         elif as_csv:

@@ -27,6 +27,7 @@ from binx.lake.tables.definitions import NeededSequence, definition_of
 from binx.lake.tables.lacking import lacking_of, unlogged
 from binx.lake.tables.lives import Column, Life
 from binx.lake.tasks.merge import Merge, Piece
+from binx.rows.columns.schema import folded_name
 from binx.rows.images import ChangePlace
 from binx.sql.create_table import Definition, create_sequence, quoted
 from binx.where.condition import Condition
@@ -102,7 +103,7 @@ def table_at(
     Raises:
         AbsentError: there is no such table, transaction or log.
         RefusedError: the table has no key, or several logs have the name.
-        UsageError: ``at`` is not a valid moment.
+        UsageError: ``at`` is not a valid moment, or the table has another key than the one given.
         BinxError: the data set cannot be read.
     """
     place, state = Place(lake), State()
@@ -123,6 +124,7 @@ def table_at(
         raise RefusedError(f"the columns of {table} are not in the logs: {'; '.join(life.reasons)}")
     if not life.epochs[-1].key:
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
+    _check_key(life, keys, table)
     epochs = tuple(life.epochs)
     goal, last = LifeState(life.id, name, ""), len(epochs) - 1
     before = arrivals.moment.first_left_out
@@ -191,6 +193,13 @@ def _sequence(lake: str, at: str | ChangePlace | None, needed: NeededSequence) -
         yield f"DO SETVAL({name}, {row['next_not_cached_value']}, 0, {row['cycle_count'] or 0})"
     elif needed.restarted:
         yield f"DO SETVAL({name}, {options['RESTART'] or options['START WITH']}, 0)"
+
+
+def _check_key(life: Life, keys: Sequence[str], table: str) -> None:
+    names = {column.id: column.name for column in life.epochs[-1].columns}
+    own = [names[number] for number in life.epochs[-1].key]
+    if keys and {*map(folded_name, own)} != {*map(folded_name, keys)}:
+        raise UsageError(f"rows of {table} are told apart by its key {', '.join(own)}: leave out --key")
 
 
 def _missing(

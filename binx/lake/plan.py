@@ -76,7 +76,7 @@ def _traced(
     for life in lives:
         if life.name is None:
             continue
-        if life.name in keys:
+        if life.name in keys and not life.epochs[-1].key:
             _give_key(life, keys[life.name])
         if life.epochs[-1].key:
             _fill_keys(life)

@@ -129,7 +129,7 @@ def test_an_unknown_event_that_is_ignorable_is_counted(before: int, tmp_path: Pa
     warnings = exported(with_event_before(before, IGNORABLE), tmp_path)
     assert warnings == ["1 event of the unknown type 77, marked as ignorable, skipped"]
     files = open_files([str(tmp_path / "log.000001")])
-    (finding,) = (one for one in gather(files)["warnings"] if one["code"] == "unknown_events")
+    (finding,) = (one for one in gather(files)["warnings"] if one["kind"] == "unknown_events")
     files[0].close()
     assert finding["count"] == 1
     assert "77" in finding["message"]
@@ -234,7 +234,7 @@ def test_listings_and_figures_tell_of_rows_that_are_not_counted(partly_unknown: 
         assert (ended.code, expected in ended.err) == (0, True)
         assert ended.out == listed[0].out
     files = open_files([str(partly_unknown)])
-    (finding,) = (one for one in gather(files)["warnings"] if one["code"] == "uncounted_rows")
+    (finding,) = (one for one in gather(files)["warnings"] if one["kind"] == "uncounted_rows")
     files[0].close()
     assert f"small.{NAME}" in finding["message"]
 
@@ -273,7 +273,7 @@ def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> 
     assert len(warnings) > 1
     assert all("metadata of type 99, which is unknown to binx" in warning for warning in warnings)
     files = open_files([str(tmp_path / "log.000001")])
-    (finding,) = (one for one in gather(files)["warnings"] if one["code"] == "unknown_metadata")
+    (finding,) = (one for one in gather(files)["warnings"] if one["kind"] == "unknown_metadata")
     files[0].close()
     assert finding["count"] == len(warnings)
     assert "type 99" in finding["message"]

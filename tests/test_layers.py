@@ -203,7 +203,7 @@ def attributes_of(path: Path, name: str) -> Iterator[str]:
 def test_one_room_opens_connections_one_takes_them_and_no_other() -> None:
     """All else opens none but to the stores that a command line names."""
     found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if any(connecting(path))}
-    pull = {"pull/guarded.py", "pull/packets.py", "pull/server.py"}
+    pull = {"pull/guarded.py", "pull/packets.py", "pull/connection.py"}
     assert found == pull | {"serve/channel.py", "serve/login.py", "serve/service.py"}
 
 

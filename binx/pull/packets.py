@@ -16,7 +16,7 @@ from binx.event.format import CHECKSUM_SIZE
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.kernels.packets import PacketStop, PacketStream
-from binx.pull.server import server_error
+from binx.pull.connection import server_error
 
 HEARTBEATS = (EventType.HEARTBEAT, EventType.HEARTBEAT_V2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,12 +15,12 @@ import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import QUIET, as_json_option
-from binx.cli.terminal import is_terminal, say_note, say_warning, terminal_width, text_output
+from binx.cli.servers import login_of, server_options
+from binx.cli.terminal import is_terminal, say_note, terminal_width, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.selection import wanted_gtids
 from binx.pull.follow import Pull, PullRequest
-from binx.pull.login import PORT, Login, Tls, TlsMode, parse_url, read_defaults, read_public_key
 from binx.pull.state import read_status
 from binx.report.document import json_line
 from binx.source.json_text import json_text
@@ -90,32 +89,7 @@ def _start_gtids(text: str) -> GtidSet | str:
     section=SERVER,
     help="How often an idle server shows that it is alive; after three of these it counts as lost.",
 )
-@option("--socket PATH", type=PATH, section=SERVER, help="Unix socket of the server.")
-@option("--user NAME", section=SERVER, help="Account.  [default: your own name]")
-@flag("--ask-password", "Ask for the password on the terminal.", section=SERVER)
-@option(
-    "--defaults-file FILE",
-    type=PATH,
-    section=SERVER,
-    help="Read only this option file, and not /etc/my.cnf, /etc/mysql/my.cnf and ~/.my.cnf.",
-)
-@option(
-    "--tls",
-    "tls_mode",
-    type=click.Choice([mode.value for mode in TlsMode]),
-    section=SERVER,
-    help="Encryption.  [default: verify-ca with --tls-ca, required with --tls-cert, else preferred]",
-)
-@option("--tls-ca FILE", type=PATH, section=SERVER, help="Certificates of trusted authorities.")
-@option("--tls-cert FILE", type=PATH, section=SERVER, help="Client certificate.")
-@option("--tls-key FILE", type=PATH, section=SERVER, help="Its private key.")
-@option(
-    "--server-public-key FILE",
-    "public_key",
-    type=PATH,
-    section=SERVER,
-    help="The server's RSA key (public_key.pem), to send the password without TLS.",
-)
+@server_options(SERVER)
 @option(
     "--status DIR", type=PATH, section=ASK, help="Report how far the pull into DIR is; connects to nothing."
 )
@@ -144,7 +118,7 @@ def pull_command(
     if log is not None and gtids is not None:
         raise UsageError("expected --from or --from-gtid, found both")
     request = PullRequest(
-        _login(server, options),
+        login_of(server, options),
         Path(folder),
         log=None if log is None else log.partition(":")[0],
         gtids=gtids if isinstance(gtids, GtidSet) else None,
@@ -170,44 +144,6 @@ def pull_command(
     if ended and not request.follow:
         return ExitCode.INTERRUPTED if ended[0] == signal.SIGINT else ExitCode.TERMINATED
     return ExitCode.DONE if done else ExitCode.LOSSES
-
-
-def _login(server: str | None, options: dict[str, Any]) -> Login:
-    """Return the connection parameters: from options and URL, else option files, else the environment."""
-    url_fields = {} if server is None else parse_url(server)
-    if url_fields.get("password"):
-        say_warning(
-            "other users of this machine can see the password in the command line; use MYSQL_PWD,"
-            " --defaults-file or --ask-password"
-        )
-    defaults = read_defaults(options["defaults_file"])
-    # The option file's socket belongs to the option file's host.
-    socket = options["socket"] or (defaults.get("socket") if server is None else None)
-    port = str(url_fields.get("port") or defaults.get("port") or PORT)
-    if not port.isdecimal():
-        raise UsageError(f"expected a port, found {port!r} in the option file")
-    password = str(url_fields.get("password") or defaults.get("password") or os.environ.get("MYSQL_PWD", ""))
-    if options["ask_password"]:
-        password = click.prompt("Password", hide_input=True, default="", show_default=False, err=True)
-    mode = options["tls_mode"] or defaults.get("ssl-mode", "").lower().replace("_", "-") or None
-    mode = {"disabled": TlsMode.DISABLE.value}.get(mode or "", mode)
-    if mode is not None and mode not in [tls_mode.value for tls_mode in TlsMode]:
-        raise UsageError(f"expected a mode of TLS, found {mode!r} in the option file")
-    key_file = options["public_key"]
-    if key_file is not None:
-        if mode not in (None, TlsMode.DISABLE.value):
-            raise UsageError("--server-public-key is for connections without TLS; leave out --tls")
-        mode = TlsMode.DISABLE.value
-    files = [options[f"tls_{name}"] or defaults.get(f"ssl-{name}") for name in ("ca", "cert", "key")]
-    return Login(
-        host=str(url_fields.get("host") or defaults.get("host") or "localhost"),
-        port=int(port),
-        socket=socket,
-        user=str(options["user"] or url_fields.get("user") or defaults.get("user") or ""),
-        password=password,
-        tls=Tls.of(mode, *files),
-        public_key=None if key_file is None else read_public_key(key_file),
-    )
 
 
 def _show_status(folder: Path, *, as_json: bool) -> ExitCode:

@@ -1,9 +1,15 @@
-"""Which server a command connects to, and how: a URL, options, option files and the environment."""
+"""Servers that a command connects to (URL, options, option files, environment), or is itself."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from threading import Event
+from types import FrameType
 from typing import Any
 
 import click
@@ -12,6 +18,9 @@ from binx.cli.command import PATH, combined, flag, option
 from binx.cli.terminal import say_warning
 from binx.errors import UsageError
 from binx.pull.login import PORT, Login, Tls, TlsMode, parse_url, read_defaults, read_public_key
+from binx.serve.service import Address
+
+_ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")
 
 
 def server_options(section: str) -> Callable[[Any], Any]:
@@ -82,3 +91,36 @@ def login_of(server: str | None, options: dict[str, Any]) -> Login:
         tls=Tls.of(mode, *files),
         public_key=None if key_file is None else read_public_key(key_file),
     )
+
+
+def address_of(text: str) -> Address:
+    """Read where to listen, as ``127.0.0.1:3307``."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match[3]) > 65535:
+        raise UsageError(f"expected an address such as 127.0.0.1:3307, found {text!r}")
+    return Address(match[1] or match[2], int(match[3]))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def stopped_by_signals(stop: Event) -> Iterator[list[int]]:
+    """Set an event on SIGTERM and SIGINT, in place of ending at once; yields the signals received."""
+    received: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -148,6 +148,11 @@ def read_magic(data: memoryview | bytes) -> Magic:
         ) from None
 
 
+def flavour_of(version: str) -> Flavour:
+    """Return which server has a version, such as ``10.11.14-MariaDB-log``."""
+    return Flavour.MARIADB if "mariadb" in version.lower() else Flavour.MYSQL
+
+
 def split_version(server_version: str) -> tuple[int, int, int]:
     """Return the three leading numbers of a server version; (0, 0, 0) if there are none.
 
@@ -211,7 +216,7 @@ def parse_format_body(body: memoryview | bytes, header: EventHeader) -> FormatDe
     create_timestamp = reader.u32()
     header_length = reader.u8()
     version = split_version(server_version)
-    flavour = Flavour.MARIADB if "mariadb" in server_version.lower() else Flavour.MYSQL
+    flavour = flavour_of(server_version)
     _refuse_foreign(server_version, header_length, version, reader)
     has_checksum_field = version >= _CHECKSUM_SINCE[flavour.value]
     trailer = _ALGORITHM_SIZE + CHECKSUM_SIZE if has_checksum_field else 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from binx.errors import AbsentError, ServerError, UnsupportedError
-from binx.event.format import MAGIC_SIZE, Flavour, split_version
+from binx.event.format import MAGIC_SIZE, Flavour, flavour_of, split_version
 from binx.event.gtid.domains import domain_positions
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
@@ -165,7 +165,7 @@ class Server(Connection):
         if not self.number(first["log_bin"], "log_bin"):
             raise UnsupportedError("the server writes no binary log (log_bin is OFF)", path=self.name)
         version = first["version"]
-        flavour = Flavour.MARIADB if "mariadb" in version.lower() else Flavour.MYSQL
+        flavour = flavour_of(version)
         uuid = ""
         if flavour is Flavour.MYSQL:
             uuid = self.row("SELECT @@server_uuid AS uuid", ("uuid",))["uuid"]

@@ -107,7 +107,7 @@ def offer_of(chain: Sequence[ChainLog], until: Target | Position | None = None) 
     end = _end(chain, until)
     last = chain[end.log]
     described = last.facts.gtids_before
-    gtids = (described or GtidSet()) | _gtids_up_to(last.file, end.offset)
+    gtids = (described or GtidSet()) | gtids_up_to(last.file, end.offset)
     logs = tuple(
         OfferedLog(log.file.path, log.facts.name, log.file.size, log.facts.gtids_before)
         for log in chain[: end.log + 1]
@@ -190,7 +190,8 @@ def _boundary(file: BinlogFile, offset: int) -> int:
     return min(scan.accounted, offset)
 
 
-def _gtids_up_to(file: BinlogFile, offset: int) -> GtidSet:
+def gtids_up_to(file: BinlogFile, offset: int) -> GtidSet:
+    """Return the GTIDs of a log's transactions that end at an offset or before."""
     runs: list[tuple[GtidSource, int, int]] = []
     for table in Scan(file, verify=False):
         mask = table.mask()

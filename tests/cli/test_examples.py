@@ -72,7 +72,7 @@ def needs_spark(line: str) -> bool:
 
 def needs_server(line: str) -> bool:
     """Whether an example needs a running server, or is about what was pulled from one."""
-    return line.startswith(("binx pull", "binx serve", "mysql -e"))
+    return line.startswith(("binx pull", "binx serve", "mysql -e")) or "--execute" in line
 
 
 EVERY = [line for line in examples() if not needs_server(line)]

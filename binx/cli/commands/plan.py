@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Any
 
-from binx.cli.command import PATH, Example, command, option, parsed
+from binx.cli.command import PATH, Example, command, flag, option, parsed
+from binx.cli.executing import execute_plan, execution_options
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import backup_options, backup_position
 from binx.cli.terminal import text_output
@@ -19,6 +20,7 @@ from binx.recovery.commands import Way, replay_ways
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
 from binx.report.document import json_line
 from binx.report.records import names_of
+from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text, time_text
 
@@ -32,6 +34,10 @@ EXAMPLES = (
         "binx plan --backup dump.sql.gz --before-gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 archive",
     ),
     Example(
+        "carry it out on the server that the backup was restored to",
+        "binx plan --backup dump.sql --to-time '2026-11-21 09:30' --execute --target mysql://db2 archive",
+    ),
+    Example(
         "only the commands for mysqlbinlog, from a known position",
         "binx plan --from mysql-bin.000003:157 --json mysql-bin.0* | jq -r '.commands.mysqlbinlog[]'",
     ),
@@ -39,6 +45,7 @@ EXAMPLES = (
 
 BACKUP = "The backup"
 TARGET = "The target"
+EXECUTION = "Carrying it out"
 
 
 @command("plan", examples=EXAMPLES, brief="backup from-gtid from to-time to-gtid before-gtid json tz")
@@ -64,6 +71,12 @@ TARGET = "The target"
     section=TARGET,
     help="Replay up to the transaction before this one.",
 )
+@flag(
+    "--execute",
+    "Do it: serve the logs to the restored server, have it replicate them, and watch it to the end.",
+    section=EXECUTION,
+)
+@execution_options(EXECUTION)
 @as_json_option("Print one JSON object.")
 @ZONE
 @LOOK
@@ -78,11 +91,29 @@ def plan_command(
     before_gtid: GtidSet | ShortGtids | None,
     as_json: bool,
     zone: tzinfo,
+    execute: bool,
+    **execution: Any,
 ) -> ExitCode:
     """Plan a point-in-time recovery: whether logs or an archive lead from a backup to a moment, and how."""
     sets = [None if raw is None else resolved(raw, logs.paths) for raw in (from_gtid, to_gtid, before_gtid)]
-    position = _backup(backup, sets[0], from_position)
+    position = _given_backup(backup, sets[0], from_position)
     target = _target(to_time, sets[1], sets[2], zone)
+    if execute:
+
+        def show(plan: RecoveryPlan, replayed: dict[str, Any] | None) -> None:
+            if replayed is not None:
+                lines = [json_text(replayed)] if as_json else []
+            else:
+                lines = [json_line("plan", _facts(plan, []))] if as_json else list(_lines(plan, [], zone))
+            with text_output(plain=as_json) as output:
+                for line in lines:
+                    output.line(line)
+
+        return execute_plan(logs, position, target, execution, show)
+    if execution["server"] is not None or execution["tables"]:
+        raise UsageError("--target and --tables apply only to --execute")
+    if position is None:
+        raise UsageError("expected the backup: --backup PATH, or --from-gtid SET and --from FILE:POS")
     with text_output(plain=as_json) as output:
         with logs.opened("plan", warns=False) as (chain, _):
             plan = plan_recovery(chain, position, target)
@@ -93,12 +124,14 @@ def plan_command(
     return ExitCode.DONE if plan.covered else ExitCode.ABSENT
 
 
-def _backup(path: str | None, gtids: GtidSet | None, position: Position | None) -> BackupPosition:
-    """Return the backup's position, from the backup or from the user."""
+def _given_backup(
+    path: str | None, gtids: GtidSet | None, position: Position | None
+) -> BackupPosition | None:
+    """Return the backup's position, from the backup or from the user, if one of them says it."""
     explicit = backup_position(gtids, position)
-    if (path is None) == (explicit is None):
-        raise UsageError("expected the backup: --backup PATH, or --from-gtid SET and --from FILE:POS")
-    return explicit if explicit is not None else read_backup_position(path or "")
+    if path is not None and explicit is not None:
+        raise UsageError("expected the backup once: --backup PATH, or --from-gtid SET and --from FILE:POS")
+    return explicit if path is None else read_backup_position(path)
 
 
 def _target(

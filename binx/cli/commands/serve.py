@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import tzinfo
-from ipaddress import ip_address
 from pathlib import Path
-from types import FrameType
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import ZONE, Logs, log_options
+from binx.cli.servers import address_of, is_loopback, stopped_by_signals
 from binx.cli.terminal import say_note
 from binx.errors import ExitCode, SourceError, UsageError
 from binx.log.selection.moments import Position, parse_position, parse_zoned_time
@@ -40,21 +35,13 @@ EXAMPLES = (
 )
 
 WHO = "Who may connect"
-_ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")
-
-
-def _address(text: str) -> Address:
-    match = _ADDRESS.fullmatch(text)
-    if match is None or int(match[3]) > 65535:
-        raise UsageError(f"expected an address such as 127.0.0.1:3307, found {text!r}")
-    return Address(match[1] or match[2], int(match[3]))
 
 
 @command("serve", examples=EXAMPLES)
 @option(
     "--listen HOST:PORT",
     "address",
-    type=parsed(_address),
+    type=parsed(address_of),
     default="127.0.0.1:3307",
     help="Where to listen; any but a loopback address needs --user and TLS. Port 0 takes a free one.",
 )
@@ -91,7 +78,7 @@ def serve_command(
         f"listening on {service.address}: {offer.logs[0].name} to {offer.end_name}, of"
         f" {offer.description.server_version}; GTIDs {offer.gtids or 'none'}"
     )
-    with _stopped_by_signals(service):
+    with stopped_by_signals(service.stop):
         service.run()
     return ExitCode.DONE
 
@@ -121,7 +108,7 @@ def _entrance(
         raise UsageError("expected --user and --password-file together")
     if tls_key is not None and tls_cert is None:
         raise UsageError("--tls-key requires --tls-cert")
-    is_public = not _is_loopback(address.host)
+    is_public = not is_loopback(address.host)
     if is_public and (user is None or tls_cert is None):
         raise UsageError(
             f"{address.host} is no loopback address: whoever reaches it could read every row, so it needs"
@@ -130,13 +117,6 @@ def _entrance(
     account = None if user is None or password_file is None else Account(user, _password(password_file))
     context = None if tls_cert is None else server_tls(tls_cert, tls_key)
     return Entrance(account, context, requires_tls=is_public)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _password(path: str) -> str:
@@ -148,18 +128,3 @@ def _password(path: str) -> str:
     if not lines or not lines[0]:
         raise UsageError("expected a password in the first line, found none").at(path=path)
     return lines[0]
-
-
-@contextmanager
-def _stopped_by_signals(service: Service) -> Iterator[None]:
-    """End the service on SIGTERM and SIGINT, which is how it is meant to end."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        service.stop.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

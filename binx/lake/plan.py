@@ -20,12 +20,14 @@ from binx.lake.tables.timeline import Timeline
 from binx.lake.tasks.work import Work
 from binx.rows.columns.schema import folded_name
 
-_KEYLESS = "it has no primary key any more: current/ stays as it was before; give a key with --key"
+_KEYLESS = "the logs tell no primary key of it as it is now: current/ stays as it was; give a key with --key"
 _ALIKE = (
     "an ENUM or SET of its key has an empty member: rows with it and rows with no member are alike, and count"
     " once"
 )
-_WITHOUT_KEY = "it had no primary key when some of its rows were logged: rows that were alike count once"
+_WITHOUT_KEY = (
+    "the logs tell no primary key of it for some of its rows: of those with equal keys, if any, one is left"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,25 @@ def test_no_file_is_left_that_the_state_does_not_list(tmp_path: Path, loaded: Lo
     out = tmp_path / "out"
     found = (str(path.relative_to(out)) for path in out.glob("[!_]*/**/*.parquet"))
     assert sorted(found) == sorted(listed)
+
+
+def test_a_table_whose_key_no_log_tells_any_more_keeps_its_rows_and_the_reason_claims_no_more(
+    tmp_path: Path, loaded: Loaded, rows: Rows
+) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(("insert", ORDERS, {"shop": "a", "id": 1, "text": "x", "amount": 0}))
+    loaded(server)
+    before = rows(tmp_path / "out", ORDERS)
+    server.rotate()
+    server.alter(ORDERS, "ALTER TABLE orders ADD note INT", [*FIELDS, ("note", pa.int32())])
+    keyless = replace(server.versions[ORDERS], key=())
+    server.versions[ORDERS] = keyless
+    server.logs[-1].versions[-1] = (ORDERS, keyless)
+    server.logs[-1].statements.clear()
+    server.transaction(("insert", ORDERS, {"shop": "a", "id": 2, "text": "x", "amount": 0, "note": 1}))
+    code, summary = loaded(server)
+    (table,) = summary["tables"]
+    assert code == 3
+    assert any("the logs tell no primary key of it as it is now" in one for one in table["reasons"])
+    assert rows(tmp_path / "out", ORDERS) == before

@@ -142,9 +142,9 @@ class _Text:
         yield from self._show.folded(f"  {safe_text(change.file)}:{change.start}, {who}")
         if change.is_statement:
             yield from self._show.statement(change.sql or "")
-        elif change.sql is not None:
-            yield f"  {safe_text(' '.join(change.sql.split()))}"
             if change.restored_by is not None:
                 yield f"  restored by: {safe_text(change.restored_by)}"
+        elif change.sql is not None:
+            yield f"  {safe_text(' '.join(change.sql.split()))}"
         else:
             yield from self._show.values(row)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.lake.arrivals.arrivals import Search, find_arrivals
 from binx.lake.compaction import expire, replace_joined, to_compact
-from binx.lake.erase import erase_again
 from binx.lake.options import DELTA, LoadOptions
 from binx.lake.place import Place
 from binx.lake.plan import Plan, lives_of, plan_load
@@ -119,6 +118,9 @@ class _Load:
             state.version = self._load
             self.output.commit(state)
             record_load(self._place, self._load, self._summaries.values())
+            # Imported here, as conditions take long to load.
+            from binx.lake.erase import erase_again
+
             erase_again(self.output, {file.path for taken in history for file in taken.files})
         if not has_views(state, self._place):
             write_views(state, lives_of(state), self._place)

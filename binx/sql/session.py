@@ -240,7 +240,6 @@ class RowMark(IntFlag):
     """It has an ENUM's error value, or lacks a NOT NULL column, which a strict session rejects."""
 
 
-_NO_FLAGS = pa.scalar(0, pa.uint8())
 _ERROR_VALUE = 0
 """The number of an ENUM's error value, and its index among the names."""
 
@@ -270,7 +269,8 @@ def flagged_rows(images: BatchImages, any_of: RowsFlag) -> pa.BooleanArray | Non
     flags = images.changes.rows_flags
     if flags is None:
         return None
-    flagged = pc.not_equal(pc.bit_wise_and(flags, pa.scalar(int(any_of), pa.uint8())), _NO_FLAGS)
+    masked = pc.bit_wise_and(flags, pa.scalar(int(any_of), pa.uint8()))
+    flagged = pc.not_equal(masked, pa.scalar(0, pa.uint8()))
     return flagged if flagged.true_count else None
 
 

@@ -42,7 +42,6 @@ from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.images import BatchImages
 
 TEXT = pa.large_binary()
-_EMPTY = pa.scalar(b"", TEXT)
 _EXACT_DIGITS = 18
 """Digits of the largest DECIMAL that fits into 64 bits."""
 
@@ -377,10 +376,10 @@ def _json_reals(array: pa.Array) -> pa.Array:
     JSON has no numbers for NaN and infinity; no server stores them, so they are strings.
     """
     texts = as_text(array)
-    pointed = pc.binary_join_element_wise(texts, constant(b".0"), _EMPTY)
+    pointed = pc.binary_join_element_wise(texts, constant(b".0"), constant(b""))
     texts = pc.if_else(pc.match_substring_regex(texts, _INTEGER_TEXT), pointed, texts)
     finite = pc.is_finite(array)
     if pc.all(finite).as_py():
         return texts
-    quoted = pc.binary_join_element_wise(constant(b'"'), texts, constant(b'"'), _EMPTY)
+    quoted = pc.binary_join_element_wise(constant(b'"'), texts, constant(b'"'), constant(b""))
     return pc.if_else(finite, texts, quoted)

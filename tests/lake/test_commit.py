@@ -90,7 +90,7 @@ def test_a_load_killed_at_any_step_leaves_the_old_state_or_the_new_one(
         counted = {*files_of(out, ORDERS), *files_of(out, ORDERS, "history")}
         assert stored(out) == counted | {str(out / path) for path in state["garbage"]}
         assert {path.name for path in out.iterdir()} == {
-            "_state.json", "_lock", "shop", "views.sql", "views.spark.sql",
+            "_state.json", "_loads", "_lock", "shop", "views.sql", "views.spark.sql",
         }  # fmt: skip
         assert all(Path(path).name in (out / "views.sql").read_text() for path in counted)
         step += 1

@@ -172,11 +172,11 @@ def test_the_commands_as_printed_lead_from_a_backup_to_the_target(
 
 def removed_logs_are_named(planned: dict[str, Any], asked: list[str], archive: Path) -> None:
     # The GTIDs before the next log tell that one without transactions held nothing.
-    for part in (part for part in planned["logs"] if part["transactions"]):
+    for part in (part for part in planned["files"] if part["transactions"]):
         (path,) = archive.glob(f"{part['file']}.*.zst")
         path.rename(archive.parent / path.name)
         try:
             found = plan_of([*asked, str(archive)], expected=4)
         finally:
             (archive.parent / path.name).rename(path)
-        assert part["file"] in found["missing"]["logs"], (asked, found)
+        assert part["file"] in found["missing_files"], (asked, found)

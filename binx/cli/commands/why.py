@@ -144,7 +144,7 @@ class _Text:
             yield from self._show.statement(change.sql or "")
             if change.restored_by is not None:
                 yield f"  restored by: {safe_text(change.restored_by)}"
-        elif change.sql is not None:
+            return
+        if change.sql is not None:
             yield f"  {safe_text(' '.join(change.sql.split()))}"
-        else:
-            yield from self._show.values(row)
+        yield from self._show.values(row)

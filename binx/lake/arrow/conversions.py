@@ -144,8 +144,10 @@ def _zeroed(misfits: Values, sql_mode: str | None) -> Values:
 
 def _is_same(former: Column, column: Column) -> bool:
     old, new = sql_type(former), sql_type(column)
-    if old is None or new is None:
-        return bool(arrow_type(former.arrow_type) == arrow_type(column.arrow_type))
+    # Bases may have another Arrow type for what is one type on the server.
+    is_same_arrow = arrow_type(former.arrow_type) == arrow_type(column.arrow_type)
+    if not is_same_arrow or old is None or new is None:
+        return bool(is_same_arrow)
     is_same_text = former.charset == column.charset or old.kind not in _OF_CHARACTERS
     return is_same_text and (old.base, old.arguments, old.rest) == (new.base, new.arguments, new.rest)
 
@@ -179,6 +181,8 @@ def _within(values: Values, old: SqlType, least: int, most: int) -> Kept:
     values = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
     own_least, own_most = _bounds(old)
     least, most = max(least, own_least), min(most, own_most)
+    if pa.types.is_unsigned_integer(values.type):
+        least = max(least, 0)
     low, high = pa.scalar(least, values.type), pa.scalar(most, values.type)
     return values, pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
 

@@ -226,3 +226,12 @@ def test_a_terminal_has_a_head_for_each_file(shop: Shop) -> None:
     heads = [number for number, line in enumerate(shown.lines) if line.lstrip().startswith("POSITION")]
     assert [shown.lines[number - 1] for number in heads] == [log.name for log in shop.logs]
     assert shop.demo["gtid"] in shown.out
+
+
+def test_why_shows_values_beside_the_statement_that_the_server_logged(mariadb_shop: Shop) -> None:
+    changes = binx(
+        "why", "--table", "shop.orders", "--where", "status = 'paid'", "--kind", "dml", *mariadb_shop.logs
+    )
+    first = changes.out.split("\n\n")[0].splitlines()
+    assert any(line.strip().startswith(("INSERT ", "UPDATE ")) for line in first)
+    assert any(line.split()[-1] == '"paid"' for line in first)

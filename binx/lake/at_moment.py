@@ -24,7 +24,7 @@ from binx.lake.plan import lives_of
 from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
 from binx.lake.table_name import TableName, UnknownTableError, listed_tables
 from binx.lake.tables.definitions import NeededSequence, definition_of
-from binx.lake.tables.lacking import lacking_of, unlogged
+from binx.lake.tables.lacking import hit_by_statements, lacking_of, statements_loss, unlogged
 from binx.lake.tables.lives import Column, Life
 from binx.lake.tasks.merge import Merge, Piece
 from binx.rows.columns.schema import folded_name
@@ -211,21 +211,15 @@ def _missing(
     sentence = unlogged(lives, arrivals.causes, life.id, checked).get(life.id)
     missing += [] if sentence is None else [sentence]
     since = life.epochs[0].since or Position(0, 0)
-    changes = 0
     for rank, chain in enumerate(state.order[since.rank :], since.rank):
         begun = since.scn if rank == since.rank else 0
-        # Of any table: triggers may change others.
-        changes += sum(scn > begun for scn in arrivals.changes[chain])
         first = begun >> FILE_BITS
         missing += state.chains.gaps(chain, first, arrivals.moment.last[chain] >> FILE_BITS)
         missing += _losses(
             manifest for manifest, of in arrivals.logs if of == chain and manifest.source.number >= first
         )
-    if changes:
-        missing.append(
-            f"changes of this table or others were logged as statements: {changes:,}; they are not done"
-        )
-    return missing
+    hit = statements_loss(hit_by_statements(life, state.unlogged, state.ranks))
+    return missing if hit is None else [*missing, hit.reason]
 
 
 def _losses(manifests: Iterable[Manifest]) -> Iterator[str]:

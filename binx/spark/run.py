@@ -24,7 +24,7 @@ from binx.lake.state.output import Output
 from binx.lake.state.state import LifeRecord, Loss, Options, State
 from binx.lake.summary import Summary, TableSummary
 from binx.lake.table_name import TableName, filter_of, listed_tables
-from binx.lake.tables.lacking import lacking_of, unlogged
+from binx.lake.tables.lacking import STATEMENTS, hit_by_statements, lacking_of, statements_loss, unlogged
 from binx.lake.tables.lives import Life
 from binx.lake.tasks.history import Taken
 from binx.source.remote import is_uri
@@ -256,8 +256,11 @@ class _Load:
         by_life = {work.life: work for work in plan.work}
         cascaded = unlogged(plan.lives, arrivals.causes)
         records: dict[str, LifeRecord] = {}
+        hidden = dict(state.unlogged)
         for life in plan.lives:
             former, work = state.records.get(life.id), by_life.get(life.id)
+            hit = hit_by_statements(life, state.unlogged, ranks)
+            hidden = {target: changes for target, changes in hidden.items() if target not in hit}
             if life.name is None:
                 continue
             if not options.wants(life.name):
@@ -265,6 +268,9 @@ class _Load:
                 continue
             is_anew = work is not None and work.former is None
             losses = [] if former is None or is_anew else list(former.losses)
+            losses = [loss for loss in losses if loss.source != STATEMENTS]
+            by_statements = statements_loss(hit)
+            losses += [] if by_statements is None else [by_statements]
             reasons = []
             error = _problem_of(life, stopped) or ("" if work is None else work.error)
             if work is not None and not error:
@@ -293,6 +299,11 @@ class _Load:
             if state.lives[gone].name not in unbuilt:
                 del state.lives[gone]
         state.records = records
+        rest, seen = statements_loss(hidden), {loss.reason for loss in state.losses if loss.seen}
+        state.losses = [loss for loss in state.losses if loss.source != STATEMENTS]
+        if rest is not None:
+            rest = replace(rest, reason=f"{rest.reason}, and no table loaded here has them")
+            state.losses.append(replace(rest, seen=rest.reason in seen))
 
     def _record(self, stopped: Mapping[TableName, str]) -> None:
         """Record the files that wait for another load, and losses that concern no particular table."""

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from binx.dataset.statements import statements_schema
 from binx.event.gtid.sets import GtidSet
+from binx.event.statement_digest import digest_text
 
 START = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
 Key = tuple[Any, ...]
@@ -371,6 +372,7 @@ def _statements(statements: Sequence[Statement]) -> pa.Table:
             "sql": one.sql,
             "sql_is_text": True,
             "error_code": 0,
+            "digest_text": digest_text(one.sql) if one.kind == "dml" else None,
             "effects": [{"db": "", **effect} for effect in one.effects],
         }
         for one in statements

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +19,7 @@ from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.moments import Log, Moment, moment_of
 from binx.lake.dataset.placement import look_at_logs, placed_bases
 from binx.lake.dataset.spans import FILE_BITS, Span, united_spans, without
-from binx.lake.dataset.statements import Statement, with_former_names
+from binx.lake.dataset.statements import Statement, Unlogged, targets_of, with_former_names
 from binx.lake.place import Listed, Place
 from binx.lake.state.state import Loss, State, Waiting
 from binx.lake.table_name import TableName
@@ -67,7 +67,6 @@ class Arrivals:
         causes: changes that foreign keys follow, on servers that do not log what these change.
         logs: the exports that were read and begin before the moment.
         tables: the tables with changes in the new manifests.
-        changes: by chain, the commit versions of row changes logged as statements, in new files.
         texts: schema statements of new files, by chain, commit version and number in the transaction.
     """
 
@@ -83,7 +82,6 @@ class Arrivals:
     causes: set[Cause] = field(default_factory=set)
     logs: list[Log] = field(default_factory=list)
     tables: set[TableName] = field(default_factory=set)
-    changes: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     texts: dict[tuple[str, int, int], Any] = field(default_factory=dict)
 
 
@@ -245,22 +243,14 @@ class _Finder:
                     if problem:
                         raise BinxError(problem)
                 self._read_statements(manifest, path, chain, spans)
-        changed = sum(map(len, self._arrivals.changes.values()))
-        if changed:
-            self._arrivals.losses.append(
-                Loss(
-                    f"changes logged as statements: {changed:,}; they are only in statements/ of the"
-                    " data set, and missing from the tables",
-                    self._arrivals.since,
-                )
-            )
 
     def _read_statements(self, manifest: Manifest, path: str, chain: str, spans: Sequence[Span]) -> None:
-        """Record statements with effects, and the commit versions of row changes logged as statements."""
+        """Record statements with effects, and what row changes logged as statements changed."""
         texts = self._search.texts
         columns = [
             "commit_version", "transaction", "ordinal", "event_timestamp", "kind", "options", "effects",
-            *(("db", "sql", "sql_is_text", "thread_id", "error_code") if texts else ()),
+            "commit_timestamp", "db", "digest_text",
+            *(("sql", "sql_is_text", "thread_id", "error_code") if texts else ()),
         ]  # fmt: skip
         rows = manifest.place.table(path, columns)
         kinds = pc.is_in(rows["kind"], pa.array(["dml", "ddl"] if texts else ["dml"]))
@@ -274,7 +264,7 @@ class _Finder:
                 self._arrivals.texts[chain, scn, row["ordinal"]] = row | server
             if not row["effects"]:
                 if row["kind"] == "dml":
-                    self._arrivals.changes[chain].append(scn)
+                    self._take_unlogged(chain, row)
                 continue
             self._state.statements.append(
                 Statement(
@@ -288,6 +278,15 @@ class _Finder:
                     time=int(row["event_timestamp"].timestamp()) * 1_000_000,
                 )
             )
+
+    def _take_unlogged(self, chain: str, row: Mapping[str, Any]) -> None:
+        unlogged, time = self._state.unlogged, f"{row['commit_timestamp']:%Y-%m-%dT%H:%M:%S.%fZ}"
+        for target in targets_of(chain, row):
+            known = unlogged.get(target, Unlogged(0, (0, 0), time))
+            place = row["commit_version"], row["ordinal"]
+            # Exports of a log may repeat what others have.
+            if place > known.last:
+                unlogged[target] = Unlogged(known.count + 1, place, min(known.since, time))
 
     def _take_versions(self, waiting: Sequence[Waiting]) -> None:
         """Read the unknown schema records of these files, each once."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from binx.lake.dataset.files import ChangesFile
+from binx.lake.dataset.spans import FILE_BITS
 from binx.lake.table_name import TableName
 
 
@@ -78,6 +80,61 @@ def _in_lower_case(effect: Mapping[str, Any]) -> Mapping[str, Any]:
 def second_table(effect: Mapping[str, Any]) -> TableName:
     """Return the second table of an effect that concerns two: the new name, or the other of an exchange."""
     return TableName(effect.get("new_db") or effect.get("db") or "", effect["new_table"])
+
+
+_TABLE = r" (?:`[^`]+` \. )?`[^`]+`"
+_CHANGES_ONE = re.compile(
+    r"(?:(?:INSERT|REPLACE)(?: LOW_PRIORITY| HIGH_PRIORITY| DELAYED)?(?: IGNORE)?(?: INTO)?"
+    r"|LOAD DATA .*? INTO TABLE"
+    rf"|UPDATE(?: LOW_PRIORITY)?(?: IGNORE)?(?={_TABLE}(?: AS)?(?: `[^`]+`)? SET )"
+    r"|DELETE(?: LOW_PRIORITY)?(?: QUICK)?(?: IGNORE)? FROM"
+    rf"(?={_TABLE}(?: WHERE | ORDER | LIMIT | RETURNING |$)))"
+    r" (?:`(?P<db>[^`]+)` \. )?`(?P<table>[^`]+)`(?: |$)",
+    re.DOTALL,
+)
+"""Digests of statements that change the rows of one table, which they name."""
+
+_OF_DATABASE = re.compile(r"`([^`]+)` \. ")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """What statements changed whose rows are not in the log.
+
+    An empty ``table`` stands for every table of a database, an empty ``db`` for every database.
+    """
+
+    chain: str
+    log: int
+    db: str
+    table: str
+
+    def takes(self, name: TableName) -> bool:
+        """Return whether it may be this table; case is ignored, as servers differ in it."""
+        return self.db.lower() in ("", name.db.lower()) and self.table.lower() in ("", name.table.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Unlogged:
+    """The statements that changed a target within a log.
+
+    ``last`` is the last one's commit version and number in its transaction, ``since`` the first commit time.
+    """
+
+    count: int
+    last: tuple[int, int]
+    since: str
+
+
+def targets_of(chain: str, row: Mapping[str, Any]) -> Iterator[Target]:
+    """Yield what a logged statement changed: the table that its digest names, else all of its databases."""
+    log, text = row["commit_version"] >> FILE_BITS, row["digest_text"] or ""
+    one = _CHANGES_ONE.match(text)
+    if one is not None:
+        yield Target(chain, log, one["db"] or row["db"], one["table"])
+        return
+    for db in sorted({row["db"], *_OF_DATABASE.findall(text)}):
+        yield Target(chain, log, db, "")
 
 
 def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Statement]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from binx.lake.dataset.chains import Chains, LeftOut
 from binx.lake.dataset.files import ChangesFile, Version, clipped
-from binx.lake.dataset.spans import Span, without
-from binx.lake.dataset.statements import Statement, spelled_as_rows
+from binx.lake.dataset.spans import FILE_BITS, Span, without
+from binx.lake.dataset.statements import Statement, Target, Unlogged, spelled_as_rows
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Column, Epoch
 from binx.storage.contracts import Contract
@@ -37,8 +37,15 @@ def _with_sql_modes(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def _with_unlogged(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a state from contract 12, without the targets of statements logged alone, to 13."""
+    return {"unlogged": {}, **document}
+
+
 CONTRACT = Contract(
-    12, again="load into a new folder", steps={10: _with_lost_transactions, 11: _with_sql_modes}
+    13,
+    again="load into a new folder",
+    steps={10: _with_lost_transactions, 11: _with_sql_modes, 12: _with_unlogged},
 )
 """The contract of the state."""
 
@@ -227,6 +234,7 @@ class State:
         statements: the statements that have effects.
         keys: keys from options, by table; ``hourly`` is whether history is divided by hour.
         losses: losses that concern no particular table.
+        unlogged: changes logged as statements, by what they changed.
         erasures: the runs of ``binx erase``, each with counts of keys and rows, the condition's columns, and
             by table and chain the events that had such rows.
         garbage: files of former states, which readers may still have open, with the load that gave each up.
@@ -249,6 +257,7 @@ class State:
     keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
     hourly: bool = False
     losses: list[Loss] = field(default_factory=list)
+    unlogged: dict[Target, Unlogged] = field(default_factory=dict)
     erasures: list[dict[str, Any]] = field(default_factory=list)
     garbage: dict[str, int] = field(default_factory=dict)
 
@@ -288,6 +297,11 @@ class State:
             for file in self.history
         )
         self.history = [part for part in parts if part is not None]
+        self.unlogged = {
+            target: changes
+            for target, changes in self.unlogged.items()
+            if target.chain != chain or not first >> FILE_BITS <= target.log <= last >> FILE_BITS
+        }
         self.statements = [
             one for one in self.statements if one.chain != chain or not first <= one.scn <= last
         ]

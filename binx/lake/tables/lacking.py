@@ -20,13 +20,17 @@ from binx.lake.dataset.chains import Chains, Position
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS
-from binx.lake.dataset.statements import Statement, second_table
+from binx.lake.dataset.statements import Statement, Target, Unlogged, second_table
 from binx.lake.place import Place
+from binx.lake.state.state import Loss
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import Life
 from binx.log.succession import takes_over
 from binx.rows.columns.schema import folded_name
 from binx.rows.images import ChangePlace
+
+STATEMENTS = "statements"
+"""The source of losses by changes that were logged as statements."""
 
 Cause = tuple[TableName, str]
 """A table, and one of its columns in lower case whose values changed, or an empty text for deleted rows."""
@@ -168,6 +172,31 @@ def unlogged(
 def lacking_of(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
     """Return sentences about what logs and exports lack of a life."""
     return [*_left_out(life, chains, ranks), *_out_of_turn(life, chains, ranks)]
+
+
+def hit_by_statements(
+    life: Life, unlogged: Mapping[Target, Unlogged], ranks: Mapping[str, int]
+) -> dict[Target, Unlogged]:
+    """Return the changes logged as statements, without their rows, that may be changes of a life."""
+    since = life.epochs[0].since if life.epochs else None
+    return {
+        target: changes
+        for target, changes in unlogged.items()
+        if (since is None or Position(ranks[target.chain], changes.last[0]) > since)
+        and any(map(target.takes, _names_in(life, ranks[target.chain], target.log)))
+    }
+
+
+def statements_loss(hit: Mapping[Target, Unlogged]) -> Loss | None:
+    """Return the loss of changes logged as statements, None if there are none."""
+    if not hit:
+        return None
+    count = sum(changes.count for changes in hit.values())
+    return Loss(
+        f"changes logged as statements: {count:,}; they are only in statements/ of the data set",
+        min(changes.since for changes in hit.values()),
+        STATEMENTS,
+    )
 
 
 def _left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:

@@ -280,7 +280,8 @@ def test_rows_that_are_logged_as_statements_alone_are_told(server: Server, tmp_p
     assert said("copy") == (1, True)
     assert said("changed", "--key", "c1") == (3, True)
     assert said("gone") == (4, False)
-    assert said("t") == (3, False)
+    assert said("t") == (0, False)
+    assert said("other", "--key", "a") == (3, False)
 
 
 UPDATES = 150

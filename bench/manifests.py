@@ -29,7 +29,7 @@ from pathlib import Path
 from bench.object_store import object_store, store_uri, store_work
 from binx.lake.dataset.files import ChangesFile, FileColumn, Version
 from binx.lake.options import LoadOptions
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.plan import applied, lives_of
 from binx.lake.state.output import STATE, Output
 from binx.lake.state.records import to_json
@@ -58,7 +58,7 @@ def main(words: Sequence[str] | None = None) -> int:
         with object_store(partial(_manifests, found.logs), found.delay) as port:
             _measure("first", port)
             path, document = _manifest(found.logs + 1)
-            Place(store_uri(port, "bench/lake")).put(path, document)
+            LakeStore(store_uri(port, "bench/lake")).put(path, document)
             _measure("next", port)
     if found.files:
         print(
@@ -75,14 +75,14 @@ def _measure_history(name: str, files: int, most: int, folder: Path) -> None:
     lake, tables = folder / "lake", folder / "tables"
     hours = files // _TABLES
     for path, document in map(_manifest, range(1, hours + 1)):
-        Place(str(lake)).put(path, document)
+        LakeStore(str(lake)).put(path, document)
     run_load(LoadOptions((str(lake),), str(tables)))
-    output = Output(Place(str(tables)))
+    output = Output(LakeStore(str(tables)))
     state = output.state
     [chain] = state.order
     _fill(state, chain, hours, most)
     output.place.put(STATE, to_json(state))
-    Place(str(lake)).put(*_manifest(hours + 1))
+    LakeStore(str(lake)).put(*_manifest(hours + 1))
     command = [sys.executable, "-m", "bench.manifests", _ONE_LOAD, str(lake), str(tables)]
     figures = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     sizes = [sum(path.stat().st_size for path in tables.glob(glob)) / 1e6 for glob in ("_state*", "views*")]

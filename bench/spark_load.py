@@ -192,10 +192,10 @@ def _load(
 
     def job(spark: SparkSession, place: str) -> None:
         from binx.lake.options import LoadOptions
-        from binx.lake.place import Place
+        from binx.lake.place import LakeStore
         from binx.spark.run import load
 
-        target = Place(_inside(place, output))
+        target = LakeStore(_inside(place, output))
         if anew:
             target.filesystem.delete_dir_contents(target.inside(""), missing_dir_ok=True)
         given = tuple(_inside(place, name) for name in inputs)

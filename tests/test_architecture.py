@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.conftest import PROJECT
+from tests.decisions import classes, modules
 from tests.test_layers import LAYERS
 
 PAGE = (PROJECT / "docs" / "architecture.md").read_text("utf-8")
@@ -42,3 +43,7 @@ def test_what_is_large_is_there() -> None:
     for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE):
         for path in re.findall(r"`([\w/.]+)`", row):
             assert (PROJECT / "binx" / path).exists(), path
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    assert classes(modules()) == {}

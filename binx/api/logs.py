@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from binx.lake.table_name import TableName
     from binx.rows.batches import ChangeBatch, TableChanges
     from binx.slices.extract import ExtractReport
-    from binx.source.keyring import Keys
+    from binx.source.keyring import ReplicationKeys
     from binx.verify import VerifyReport
     from binx.where.condition import Condition
 
@@ -59,7 +59,7 @@ class OpenedLogs:
 
     chain: tuple[ChainLog, ...]
     known: Catalog | None = None
-    keys: Keys | None = None
+    keys: ReplicationKeys | None = None
     is_closed: bool = False
 
 
@@ -672,7 +672,7 @@ class Binlogs(Transactions):
     """
 
     def __init__(
-        self, chain: Sequence[ChainLog], known: Catalog | None = None, keys: Keys | None = None
+        self, chain: Sequence[ChainLog], known: Catalog | None = None, keys: ReplicationKeys | None = None
     ) -> None:
         super().__init__(OpenedLogs(tuple(chain), known, keys), Selection())
         self.files = tuple(ends.file for ends in chain)

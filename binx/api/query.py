@@ -23,7 +23,7 @@ from binx.api.logs import Binlogs, Transactions, state_of
 from binx.api.opening import open as open_logs
 from binx.errors import AbsentError, BinxError, UsageError
 from binx.lake.dataset.manifests import is_data_set
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.published.views import DuckDb
 from binx.lake.reading import FACTS, read_changes, read_facts, read_schemas
 from binx.lake.state.output import STATE
@@ -93,7 +93,7 @@ class Database:
         with self._errors():
             self._run(_MACRO)
             if self._is_loaded:
-                self._add_loaded(Place(str(self._source)))
+                self._add_loaded(LakeStore(str(self._source)))
             else:
                 self._add_views()
             if is_isolated:
@@ -204,7 +204,7 @@ class Database:
             while (registered := f"{inside}.{name}" if db else name).lower() in taken:
                 name += "_"
             taken.add(registered.lower())
-            self.connection.register(registered, _Stream(self, schema, batches))
+            self.connection.register(registered, _ScannedTable(self, schema, batches))
             if db:
                 within = f"memory.{DuckDb.name(inside)}"
                 self._run(f"CREATE SCHEMA IF NOT EXISTS {within}")
@@ -225,7 +225,7 @@ class Database:
         for kind, schema_of in FACTS.items():
             yield ("", kind), schema_of(), facts[kind]
 
-    def _add_loaded(self, place: Place) -> None:
+    def _add_loaded(self, place: LakeStore) -> None:
         """Add the views that a load wrote, for the folder where they are now."""
         folder = place.shown("").replace("'", "''")
         script = (place.read(DuckDb.path) or b"").decode()
@@ -247,7 +247,7 @@ class Database:
         self.connection.execute(sql).fetchall()
 
 
-class _Stream:
+class _ScannedTable:
     """A table that is read again by each scan."""
 
     def __init__(self, database: Database, schema: pa.Schema, batches: Batches) -> None:
@@ -266,7 +266,7 @@ def has_tables(path: str) -> bool:
     """Whether a path is a data set or loaded tables, and not binary logs."""
     if "://" not in path and not Path(path).is_dir():
         return False
-    return is_data_set(path) or Place(path).read(STATE) is not None
+    return is_data_set(path) or LakeStore(path).read(STATE) is not None
 
 
 def query(sql: str, source: Transactions | str | PathLike[str] | Sequence[str | PathLike[str]]) -> pa.Table:

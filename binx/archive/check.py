@@ -31,11 +31,11 @@ from binx.log.succession import LogFacts, list_gtids, missing_gtids, ordered
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
-from binx.verify.report import ProblemKind
+from binx.verify.report import LogProblemKind
 from binx.verify.run import link_problems
 
 
-class _ChainLog(NamedTuple):
+class _CheckedLog(NamedTuple):
     """A log of the archive or of the source, the GTIDs in it, and the number of its chain."""
 
     facts: LogFacts
@@ -67,7 +67,7 @@ _MISSING = frozenset(
         Finding.MANIFEST_MISSING.value,
         Finding.OBJECT_MISSING.value,
         Finding.NOT_ARCHIVED.value,
-        ProblemKind.MISSING_FILE.value,
+        LogProblemKind.MISSING_FILE.value,
     }
 )
 
@@ -176,7 +176,7 @@ def check_archive(
     for log in kept:
         for damage in log.damage:
             report.add(Finding.DAMAGED, store.path(log.log.path), damage)
-    found = [_ChainLog(manifest_facts(store, log), log.gtids) for log in kept if not log.is_unidentified]
+    found = [_CheckedLog(manifest_facts(store, log), log.gtids) for log in kept if not log.is_unidentified]
     report.gtid_set = GtidSet(interval for log in found for interval in log.gtids)
     with ExitStack() as stack:
         if source is not None:
@@ -249,7 +249,7 @@ def _check_unlisted(store: Store, stored: set[str], logs: Sequence[ArchivedLog],
 
 def _tail(
     source: str, logs: Sequence[ArchivedLog], report: CheckReport, stack: ExitStack
-) -> Iterator[_ChainLog]:
+) -> Iterator[_CheckedLog]:
     """Yield the logs of the source that are not in the archive."""
     report.tail = []
     source_logs = open_source_logs(source, stack)
@@ -264,10 +264,10 @@ def _tail(
         if find_log(logs, ends.file) is None:
             gtids = gtids_of(Scan(ends.file, verify=False, on_damage=OnDamage.SALVAGE))
             report.tail.append(TailLog(ends.file.path, ends in source_logs.closed, ends.file.size, gtids))
-            yield _ChainLog(ends.facts, gtids)
+            yield _CheckedLog(ends.facts, gtids)
 
 
-def _check_holes(chain: Sequence[_ChainLog], report: CheckReport) -> None:
+def _check_holes(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
     """Report logs of the source that are missing between archived ones."""
     tail = {log.path for log in report.tail or ()}
     archived: set[int] = set()
@@ -286,7 +286,7 @@ def _check_holes(chain: Sequence[_ChainLog], report: CheckReport) -> None:
         )
 
 
-def _check_links(chain: Sequence[_ChainLog], report: CheckReport) -> None:
+def _check_links(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
     """Check consecutive logs of a chain against each other."""
     for (before, content, chain_before), (after, later, chain_after) in pairwise(chain):
         if chain_before != chain_after:
@@ -300,9 +300,9 @@ def _check_links(chain: Sequence[_ChainLog], report: CheckReport) -> None:
             )
             continue
         problems = list(link_problems(before, content, after, later))
-        lost = any(problem.kind is not ProblemKind.NOT_CLOSED for problem in problems)
+        lost = any(problem.kind is not LogProblemKind.NOT_CLOSED for problem in problems)
         for problem in problems:
-            if problem.kind is ProblemKind.NOT_CLOSED and not lost and list_gtids(before, after):
+            if problem.kind is LogProblemKind.NOT_CLOSED and not lost and list_gtids(before, after):
                 report.notes.append(
                     f"{problem.path}: no ROTATE or STOP at its end because its server crashed; the next"
                     " log shows that no transaction is missing"
@@ -324,7 +324,7 @@ def _check_links(chain: Sequence[_ChainLog], report: CheckReport) -> None:
         )
 
 
-def _check_overlaps(chain: Sequence[_ChainLog], report: CheckReport) -> None:
+def _check_overlaps(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
     """Report GTIDs in several logs: a problem within a server, normal between a source and its replica."""
     chain_gtids: dict[int, GtidSet] = {}
     for facts, gtids, number in chain:

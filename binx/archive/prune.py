@@ -14,7 +14,7 @@ from time import time
 from binx.archive.chains import archived_chains, by_chain, without_superseded
 from binx.archive.manifest import ArchivedLog, find_log, manifest_name, read_manifest, read_manifests
 from binx.archive.objects import check_object
-from binx.archive.report import LogReport, State
+from binx.archive.report import ArchiveLogReport, ArchiveLogState
 from binx.archive.sources import SourceLogs
 from binx.errors import BinxError, DamagedError, OutputError
 from binx.event.gtid.sets import GtidSet
@@ -93,7 +93,7 @@ def purge_statement(logs: SourceLogs, last: ChainLog) -> str | None:
     return f"PURGE BINARY LOGS TO '{quoted}'"
 
 
-def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogReport]:
+def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[ArchiveLogReport]:
     """Remove the logs whose last transaction was committed at least that many days ago.
 
     The oldest logs of each chain are removed, none after one that stays, and never the newest. The first log
@@ -103,7 +103,7 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
     with nullcontext() if dry_run else store.locked():
         logs, errors = read_manifests(store)
         for error in errors:
-            yield LogReport(State.FAILED, error.path or store.where, error=error)
+            yield ArchiveLogReport(ArchiveLogState.FAILED, error.path or store.where, error=error)
         if errors:
             return
         for chain in _archived_chains(store, [log for log in logs if not log.is_unidentified]):
@@ -114,12 +114,16 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
             try:
                 _prove(store, old, first_kept)
             except BinxError as error:
-                yield LogReport(State.FAILED, store.path(first_kept.log.path), first_kept, error)
+                yield ArchiveLogReport(
+                    ArchiveLogState.FAILED, store.path(first_kept.log.path), first_kept, error
+                )
                 continue
             for log in old:
                 if not dry_run:
                     _remove(store, log)
-                yield LogReport(State.WOULD_EXPIRE if dry_run else State.EXPIRED, log.stem, log)
+                yield ArchiveLogReport(
+                    ArchiveLogState.WOULD_EXPIRE if dry_run else ArchiveLogState.EXPIRED, log.stem, log
+                )
 
 
 def _archived_chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from binx.dataset.chain import SourceReport
 
 
-class State(Enum):
+class ArchiveLogState(Enum):
     """A log's state after a run; ``would …`` in a dry run."""
 
     ARCHIVED = "archived"
@@ -67,10 +67,10 @@ class ArchiveRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class LogReport:
+class ArchiveLogReport:
     """Report on one log; ``archived`` is its manifest, if it is in the archive."""
 
-    state: State
+    state: ArchiveLogState
     path: str
     archived: ArchivedLog | None = None
     error: BinxError | None = None
@@ -126,13 +126,17 @@ class RunReport:
     purge: str | None = None
     seconds: float = 0.0
 
-    def count(self, log: LogReport) -> None:
+    def count(self, log: ArchiveLogReport) -> None:
         """Count a log's state."""
         state = log.state
-        self.failed += state is State.FAILED
-        self.damaged += state in (State.DAMAGED, State.KEPT)
-        self.pruned += state in (State.PRUNED, State.WOULD_PRUNE)
-        self.archived += state in (State.ARCHIVED, State.KEPT, State.WOULD_ARCHIVE)
+        self.failed += state is ArchiveLogState.FAILED
+        self.damaged += state in (ArchiveLogState.DAMAGED, ArchiveLogState.KEPT)
+        self.pruned += state in (ArchiveLogState.PRUNED, ArchiveLogState.WOULD_PRUNE)
+        self.archived += state in (
+            ArchiveLogState.ARCHIVED,
+            ArchiveLogState.KEPT,
+            ArchiveLogState.WOULD_ARCHIVE,
+        )
         self.finding_count += 0 if log.archived is None else len(log.archived.problems)
         if log.tables is not None:
             self.exported += 1

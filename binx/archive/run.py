@@ -22,7 +22,7 @@ from binx.archive.manifest import (
 )
 from binx.archive.objects import Storage
 from binx.archive.prune import prove, prunable, purge_statement, remove
-from binx.archive.report import ArchiveRequest, LogReport, RunReport, State
+from binx.archive.report import ArchiveLogReport, ArchiveLogState, ArchiveRequest, RunReport
 from binx.archive.sources import SourceLogs, UnreadableLog, open_source_logs
 from binx.archive.writing import KEEP, DamagedLogError, archive_log, damage_of_open, keep_unreadable
 from binx.dataset.continuation import ChainState
@@ -61,7 +61,7 @@ class ArchiveRun:
     progress: Callable[[int, int], None] = lambda done, total: None
     report: RunReport = field(default_factory=RunReport)
 
-    def __iter__(self) -> Iterator[LogReport]:
+    def __iter__(self) -> Iterator[ArchiveLogReport]:
         """Run, and yield a report per log."""
         begun = monotonic()
         for log in self._logs(begun):
@@ -69,7 +69,7 @@ class ArchiveRun:
             yield log
         self.report.seconds = round(monotonic() - begun, 3)
 
-    def _logs(self, begun: float) -> Iterator[LogReport]:
+    def _logs(self, begun: float) -> Iterator[ArchiveLogReport]:
         request = self.request
         _check_tables(request)
         with ExitStack() as stack:
@@ -93,7 +93,7 @@ class ArchiveRun:
 
     def _archive_all(
         self, logs: SourceLogs, content: ArchiveContent, store: Store, begun: float
-    ) -> Iterator[LogReport]:
+    ) -> Iterator[ArchiveLogReport]:
         """Archive new logs; of logs that may still be written, report only damage."""
         storage, known = Storage(store, self.request.recipients), content.logs
         for unreadable in logs.unreadable:
@@ -109,34 +109,36 @@ class ArchiveRun:
             yield from self._report(ends.file.path, known, partial(self._archive, ends, storage, progress))
             done += ends.file.size
         for error in filter(None, map(damage_of_open, logs.open)):
-            yield LogReport(State.DAMAGED, error.path or self.request.source, error=error)
+            yield ArchiveLogReport(ArchiveLogState.DAMAGED, error.path or self.request.source, error=error)
         for log in content.lost_for_good(pending):
             known.append(log)
             content.errors.append(_lost(store, log))
             yield self._failed(content.errors[-1])
 
     def _report(
-        self, path: str, known: list[ArchivedLog], archive: Callable[[], ArchivedLog | State | None]
-    ) -> Iterator[LogReport]:
+        self, path: str, known: list[ArchivedLog], archive: Callable[[], ArchivedLog | ArchiveLogState | None]
+    ) -> Iterator[ArchiveLogReport]:
         """Archive one log, and yield its report."""
         try:
             result = archive()
         except OutputError:
             raise
         except DamagedLogError as error:
-            yield LogReport(State.DAMAGED, path, error=error)
+            yield ArchiveLogReport(ArchiveLogState.DAMAGED, path, error=error)
         except BinxError as error:
-            yield LogReport(State.FAILED, path, error=error.at(path=path))
+            yield ArchiveLogReport(ArchiveLogState.FAILED, path, error=error.at(path=path))
         else:
-            if isinstance(result, State):
-                yield LogReport(result, path)
+            if isinstance(result, ArchiveLogState):
+                yield ArchiveLogReport(result, path)
             elif result is not None:
                 known.append(result)
-                yield LogReport(State.KEPT if result.damage else State.ARCHIVED, path, result)
+                yield ArchiveLogReport(
+                    ArchiveLogState.KEPT if result.damage else ArchiveLogState.ARCHIVED, path, result
+                )
 
     def _keep(
         self, log: UnreadableLog, storage: Storage, known: list[ArchivedLog]
-    ) -> ArchivedLog | State | None:
+    ) -> ArchivedLog | ArchiveLogState | None:
         if is_uri(log.path) or not (log.closed and log.is_damaged):
             raise log.error
         with closing(PlainFile.open(log.path)) as source:
@@ -146,12 +148,12 @@ class ArchiveRun:
             if not self.request.keep_damaged:
                 raise DamagedError(f"{log.error.message}; {KEEP}", path=log.path)
             if self.request.dry_run:
-                return State.WOULD_ARCHIVE
+                return ArchiveLogState.WOULD_ARCHIVE
             return keep_unreadable(source, sha256, log.error, storage)
 
     def _archive(
         self, ends: ChainLog, storage: Storage, progress: Callable[[int], None]
-    ) -> ArchivedLog | State:
+    ) -> ArchivedLog | ArchiveLogState:
         if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
             raise RefusedError(
                 "it is encrypted, and the archive would not be; archive it encrypted with"
@@ -160,11 +162,11 @@ class ArchiveRun:
                 path=ends.file.path,
             )
         if self.request.dry_run:
-            return State.WOULD_ARCHIVE
+            return ArchiveLogState.WOULD_ARCHIVE
         return archive_log(ends, storage, progress, keep_damaged=self.request.keep_damaged)
 
-    def _failed(self, error: BinxError) -> LogReport:
-        return LogReport(State.FAILED, error.path or self.request.source, error=error)
+    def _failed(self, error: BinxError) -> ArchiveLogReport:
+        return ArchiveLogReport(ArchiveLogState.FAILED, error.path or self.request.source, error=error)
 
     def _is_enough(self, count: int, begun: float) -> bool:
         request = self.request
@@ -172,18 +174,18 @@ class ArchiveRun:
             return True
         return request.max_seconds is not None and monotonic() - begun >= request.max_seconds
 
-    def _export(self, store: Store, known: list[ArchivedLog], path: str) -> Iterator[LogReport]:
+    def _export(self, store: Store, known: list[ArchivedLog], path: str) -> Iterator[ArchiveLogReport]:
         try:
             for tables in export_tables(store, known, path):
-                yield LogReport(State.TABLES, tables.path, tables=tables)
+                yield ArchiveLogReport(ArchiveLogState.TABLES, tables.path, tables=tables)
         except OutputError:
             raise
         except BinxError as error:
-            yield LogReport(State.FAILED, error.path or store.where, error=error)
+            yield ArchiveLogReport(ArchiveLogState.FAILED, error.path or store.where, error=error)
 
     def _prune(
         self, store: Store, logs: SourceLogs, known: list[ArchivedLog], days: int
-    ) -> Iterator[LogReport]:
+    ) -> Iterator[ArchiveLogReport]:
         """Remove verified logs, oldest first; logs in a server's index are left to the server."""
         tables: DataSet | None = None
         if self.request.parquet is not None:
@@ -199,15 +201,15 @@ class ArchiveRun:
                 prove(store, ends, log)
                 if logs.index is not None:
                     self.report.purge = purge_statement(logs, ends) or self.report.purge
-                    yield LogReport(State.PURGEABLE, path)
+                    yield ArchiveLogReport(ArchiveLogState.PURGEABLE, path)
                 elif self.request.dry_run:
-                    yield LogReport(State.WOULD_PRUNE, path)
+                    yield ArchiveLogReport(ArchiveLogState.WOULD_PRUNE, path)
                 else:
                     remove(ends)
-                    yield LogReport(State.PRUNED, path)
+                    yield ArchiveLogReport(ArchiveLogState.PRUNED, path)
             except BinxError as error:
                 stopped.add(ends.chain)
-                yield LogReport(State.FAILED, path, error=error)
+                yield ArchiveLogReport(ArchiveLogState.FAILED, path, error=error)
 
 
 def _lost(store: Store, log: ArchivedLog) -> AbsentError:

@@ -33,18 +33,18 @@ from binx.storage.hashing import digest_of, object_digest
 from binx.storage.seekable import FRAME_BYTES, write_seekable
 from binx.storage.store import Store
 from binx.verify.content import ContentCheck
-from binx.verify.report import FileReport, Problem, ProblemKind
+from binx.verify.report import FileReport, LogProblemKind, Problem
 from binx.verify.run import link_problems
 
 _DAMAGE = frozenset(
     {
-        ProblemKind.NOT_A_BINLOG,
-        ProblemKind.FORMAT,
-        ProblemKind.ENCRYPTED,
-        ProblemKind.CHECKSUM,
-        ProblemKind.STRUCTURE,
-        ProblemKind.CUT,
-        ProblemKind.UNKNOWN_EVENT,
+        LogProblemKind.NOT_A_BINLOG,
+        LogProblemKind.FORMAT,
+        LogProblemKind.ENCRYPTED,
+        LogProblemKind.CHECKSUM,
+        LogProblemKind.STRUCTURE,
+        LogProblemKind.CUT,
+        LogProblemKind.UNKNOWN_EVENT,
     }
 )
 """Problems that mean that the bytes differ from what the server wrote, or may differ."""
@@ -117,7 +117,7 @@ def _lost_gtids(ends: ChainLog, content: GtidSet) -> Iterator[Problem]:
     if after is None:
         return
     for problem in link_problems(ends.facts, content, after, GtidSet()):
-        if problem.kind is ProblemKind.LOST_GTIDS:
+        if problem.kind is LogProblemKind.LOST_GTIDS:
             message = (
                 f"{after.name} lists {problem.gtid} as logged before it, which it lacks: it was copied"
                 " before it was complete, or its server crashed"
@@ -141,7 +141,7 @@ def keep_unreadable(source: Source, sha256: str, error: BinxError, storage: Stor
         bytes=source.size,
         sha256=sha256,
         objects=(log.stored,),
-        damage=(f"{ProblemKind.FORMAT.value}: {error.message}",),
+        damage=(f"{LogProblemKind.FORMAT.value}: {error.message}",),
     )
     storage.remove_unencrypted([name])
     return _commit(storage, archived)
@@ -151,7 +151,7 @@ def damage_of_open(ends: ChainLog) -> DamagedLogError | None:
     """Return the damage of a log that may still be written; an incomplete end is none."""
     check = ContentCheck(ends, checksums=True)
     check.run(lambda position: None)
-    damage = tuple(problem for problem in check.problems if problem.kind in _DAMAGE - {ProblemKind.CUT})
+    damage = tuple(problem for problem in check.problems if problem.kind in _DAMAGE - {LogProblemKind.CUT})
     return DamagedLogError(damage, ends.file.path) if damage else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binx.archive.check import CheckReport
 from binx.archive.manifest import ArchivedLog
-from binx.archive.report import LogReport, RunReport, State
+from binx.archive.report import ArchiveLogReport, ArchiveLogState, RunReport
 from binx.cli.terminal import TextOutput, say_error, say_losses, say_note, say_warning
 from binx.log.selection.moments import format_time
 from binx.report.document import json_line
@@ -20,7 +20,7 @@ class ArchiveText:
         self._output = output
         self._json = as_json
 
-    def log(self, log: LogReport) -> None:
+    def log(self, log: ArchiveLogReport) -> None:
         """Write a log's report."""
         if log.error is not None:
             say_error(str(log.error))
@@ -33,7 +33,7 @@ class ArchiveText:
             say_losses(f"{log.path}: {loss}" for loss in log.tables.manifest["losses"])
         if self._json:
             self._output.line(json_line("archived_log", log.facts()))
-        elif log.error is None and log.state is not State.PURGEABLE and not self.quiet:
+        elif log.error is None and log.state is not ArchiveLogState.PURGEABLE and not self.quiet:
             self._output.line(_log_line(log))
         self._output.flush()
 
@@ -87,7 +87,7 @@ class ArchiveText:
                 "last_commit_timestamp": log.last_commit,
                 "previous_gtids": log.previous_gtids,
             }
-            report = LogReport(State.ARCHIVED, log.log.path, log)
+            report = ArchiveLogReport(ArchiveLogState.ARCHIVED, log.log.path, log)
             self._output.line(json_line("listed_log", report.facts() | more))
             return
         times = [None if time is None else format_time(time) for time in (log.first_commit, log.last_commit)]
@@ -97,7 +97,7 @@ class ArchiveText:
         self._output.line("\t".join(map(str, fields)))
 
 
-def _log_line(log: LogReport) -> str:
+def _log_line(log: ArchiveLogReport) -> str:
     text = f"{safe_text(log.path)}: {log.state.value}"
     if (archived := log.archived) is not None:
         sizes = f"{bytes_text(archived.bytes)} in {bytes_text(archived.stored_bytes)}"

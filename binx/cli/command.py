@@ -182,7 +182,7 @@ class _Path(click.Path):
         return value
 
 
-class _Number(click.IntRange):
+class _WholeNumber(click.IntRange):
     """A whole number, shown as N in help."""
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
@@ -193,8 +193,8 @@ class _Number(click.IntRange):
 PATH = _Path(allow_dash=True)
 """A path or a URI, opened by the command itself."""
 
-NUMBER = _Number(min=0)
-COUNT = _Number(min=1, max=2**63 - 1)
+NUMBER = _WholeNumber(min=0)
+COUNT = _WholeNumber(min=1, max=2**63 - 1)
 
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:

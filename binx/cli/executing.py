@@ -20,7 +20,7 @@ from binx.serve.login import Entrance, server_tls
 from binx.serve.replay import (
     Outcome,
     Replay,
-    Step,
+    ReplayProgress,
     effect_on_tables,
     held_by_backup,
     inconsistent,
@@ -138,7 +138,7 @@ class _Watch:
         if not self._quiet:
             say_note(text)
 
-    def tick(self, step: Step) -> None:
+    def tick(self, step: ReplayProgress) -> None:
         """Show a step."""
         self._bar.reach(step.bytes, step.total)
         now = monotonic()

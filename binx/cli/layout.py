@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from binx.stats.text import fit_text, pad_text, safe_text, text_width
 
 if TYPE_CHECKING:
-    from binx.stats.sections import Column, Section
+    from binx.stats.sections import Section, SectionColumn
 
 UNKNOWN = "-"
 ROOMY = 110
@@ -60,7 +60,7 @@ def _padded(text: str, width: int, right: bool) -> str:
 
 
 def screen_lines(
-    columns: Sequence[Column], rows: Iterable[Sequence[Any]], width: int, *, colour: bool
+    columns: Sequence[SectionColumn], rows: Iterable[Sequence[Any]], width: int, *, colour: bool
 ) -> Iterator[str]:
     """Yield a header and a line per row for a terminal, streaming; widths are those of the first rows."""
     forms = [
@@ -121,14 +121,14 @@ def _text(value: Any, write: Any) -> str:
     return UNKNOWN if value is None or value == UNKNOWN else write(value)
 
 
-def _line(texts: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+def _line(texts: Sequence[str], columns: Sequence[SectionColumn], widths: Sequence[int]) -> str:
     return _GAP.join(
         pad_text(fit_text(text, width) if column.cut else text, width, right=column.form.kind == _NUMBERS)
         for text, column, width in zip(texts, columns, widths, strict=True)
     ).rstrip()
 
 
-def _fitting_indexes(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
+def _fitting_indexes(columns: Sequence[SectionColumn], widths: Sequence[int], width: int) -> list[int]:
     """Return the indexes of the columns that fit on the terminal."""
     indexes = list(range(len(columns)))
     while True:
@@ -140,7 +140,7 @@ def _fitting_indexes(columns: Sequence[Column], widths: Sequence[int], width: in
         indexes.remove(max(spare, key=lambda index: columns[index].spare, default=indexes[-1]))
 
 
-def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
+def _fitted(columns: Sequence[SectionColumn], widths: Sequence[int], width: int) -> list[int]:
     """Return the columns' widths: truncatable columns narrowed, the widest most, or the last one widened."""
     fitted = list(widths)
     excess = sum(fitted) + len(_GAP) * (len(fitted) - 1) - width

@@ -48,7 +48,7 @@ def digested(
     """Yield each transaction's GTID and digest; the GTID is None for an anonymous transaction."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     gtid: str | None = None
-    lines = _Lines()
+    lines = _TransactionLines()
     items = ordered_changes(
         selected,
         reading_in_pieces(catalog, as_stored=True, unreadable=unreadable),
@@ -88,7 +88,7 @@ def _line_digests(chunks: Iterable[bytes]) -> Iterator[bytes]:
             digest = blake2b(line, digest_size=DIGEST_BYTES)
 
 
-class _Lines:
+class _TransactionLines:
     """Frames each ordinary transaction as one line.
 
     Attributes:

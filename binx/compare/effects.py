@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.parse import first_word, parse
-from binx.rows.ddl.statements import AlterTable, CreateTable, DropTables, RenameTables, TableName
+from binx.rows.ddl.statements import AlterTable, CreateTable, DropTables, NamedTable, RenameTables
 from binx.rows.ddl.tokens import NotUnderstoodError, Token, TokenKind, tokens
 from binx.rows.statements import Statement
 
 _SAVEPOINTS = ("savepoint", "release")
 
 
-class Form(NamedTuple):
+class StatementEffect(NamedTuple):
     """The effect of a statement on definitions or on its transaction.
 
     Attributes:
@@ -36,7 +36,7 @@ class Form(NamedTuple):
     makes_rows: bool = False
 
 
-def statement_form(statement: Statement) -> Form | None:
+def statement_form(statement: Statement) -> StatementEffect | None:
     """Return the form of a statement that changes no rows; None if it has no lasting effect."""
     if statement.kind == "other":
         return _of_transaction(statement)
@@ -44,29 +44,31 @@ def statement_form(statement: Statement) -> Form | None:
     try:
         sql_tokens = list(tokens(statement.sql, context))
     except NotUnderstoodError:
-        return Form((), (statement.db, statement.sql))
+        return StatementEffect((), (statement.db, statement.sql))
     parsed = parse(statement.sql, context)
     if (isinstance(parsed, CreateTable) and parsed.temporary) or _is_drop_of_temporary(sql_tokens):
         return None
     if isinstance(parsed, DropTables):
-        return Form(tuple(sorted(_named(parsed.tables, statement.db))), ("DROP",))
+        return StatementEffect(tuple(sorted(_named(parsed.tables, statement.db))), ("DROP",))
     targets = _targets(parsed)
     if not targets:
-        return Form((), (statement.db, *map(_word, sql_tokens)))
+        return StatementEffect((), (statement.db, *map(_word, sql_tokens)))
     tables = _named(targets, statement.db)
     makes_rows = isinstance(parsed, CreateTable) and parsed.select
-    return Form(tables, tuple(_without_databases(sql_tokens, {db for db, _ in tables})), makes_rows)
+    return StatementEffect(
+        tables, tuple(_without_databases(sql_tokens, {db for db, _ in tables})), makes_rows
+    )
 
 
-def _of_transaction(statement: Statement) -> Form | None:
+def _of_transaction(statement: Statement) -> StatementEffect | None:
     """Return a transaction control statement's form: XA and incidents count, savepoints do not."""
     word = first_word(statement.sql)
     if word in _SAVEPOINTS or (word == "rollback" and len(statement.sql.split()) > 1):
         return None
-    return Form((), tuple(statement.sql.split()))
+    return StatementEffect((), tuple(statement.sql.split()))
 
 
-def _targets(parsed: object) -> tuple[TableName, ...]:
+def _targets(parsed: object) -> tuple[NamedTable, ...]:
     if isinstance(parsed, CreateTable | AlterTable):
         return (parsed.table,)
     if isinstance(parsed, RenameTables):
@@ -74,7 +76,7 @@ def _targets(parsed: object) -> tuple[TableName, ...]:
     return ()
 
 
-def _named(names: tuple[TableName, ...], default: str) -> tuple[tuple[str, str], ...]:
+def _named(names: tuple[NamedTable, ...], default: str) -> tuple[tuple[str, str], ...]:
     return tuple((default if name.db is None else name.db, name.name) for name in names)
 
 
@@ -123,7 +125,7 @@ class Verdict(Enum):
     DIFFERENT = "different"
 
 
-class TableEffect:
+class TransactionTableEffect:
     """The effect of a transaction on one table.
 
     Attributes:
@@ -176,7 +178,7 @@ class TableEffect:
         return all(old >= columns for old in before for image, columns in updates if image != "before")
 
 
-class Effect:
+class TransactionEffect:
     """The effect of a transaction.
 
     Attributes:
@@ -187,16 +189,16 @@ class Effect:
     """
 
     def __init__(self) -> None:
-        self.definitions: list[Form] = []
+        self.definitions: list[StatementEffect] = []
         self.texts: list[tuple[Any, ...]] = []
-        self.tables: dict[tuple[str, str], TableEffect] = {}
+        self.tables: dict[tuple[str, str], TransactionTableEffect] = {}
         self.kept_rows = 0
 
     def take_row(self, row: dict[str, Any]) -> None:
         """Add a row change."""
         keep = self.kept_rows < ROWS_KEPT
         self.kept_rows += keep
-        table = self.tables.setdefault((row["db"], row["table"]), TableEffect())
+        table = self.tables.setdefault((row["db"], row["table"]), TransactionTableEffect())
         table.take(row, keep=keep)
 
     @property
@@ -218,7 +220,7 @@ class Comparison(NamedTuple):
     needs_rows: bool = False
 
 
-def compared(left: Effect, right: Effect) -> Comparison:
+def compared(left: TransactionEffect, right: TransactionEffect) -> Comparison:
     """Compare two accounts of one transaction."""
     if left.definitions != right.definitions:
         return Comparison(_of_definitions(left.definitions, right.definitions))
@@ -229,7 +231,10 @@ def compared(left: Effect, right: Effect) -> Comparison:
         return Comparison(Verdict.DIFFERENT if alike and not loads else Verdict.NOT_COMPARED)
     verdict = Verdict.SAME
     for name in left.tables.keys() | right.tables.keys():
-        ours, theirs = left.tables.get(name) or TableEffect(), right.tables.get(name) or TableEffect()
+        ours, theirs = (
+            left.tables.get(name) or TransactionTableEffect(),
+            right.tables.get(name) or TransactionTableEffect(),
+        )
         if _is_same(ours, theirs):
             continue
         if ours.shapes == theirs.shapes or not (ours.count and theirs.count):
@@ -242,14 +247,14 @@ def compared(left: Effect, right: Effect) -> Comparison:
     return Comparison(verdict)
 
 
-def _of_definitions(left: Sequence[Form], right: Sequence[Form]) -> Verdict:
+def _of_definitions(left: Sequence[StatementEffect], right: Sequence[StatementEffect]) -> Verdict:
     """Compare definitions: CREATE TABLE … SELECT as text may be rows on the other side."""
     created = {form.tables for form in (*left, *right) if form.makes_rows}
     rest = [[form for form in forms if form.tables not in created] for forms in (left, right)]
     return Verdict.NOT_COMPARED if created and rest[0] == rest[1] else Verdict.DIFFERENT
 
 
-def _is_same(left: TableEffect, right: TableEffect) -> bool:
+def _is_same(left: TransactionTableEffect, right: TransactionTableEffect) -> bool:
     if left.ordered == right.ordered:
         return True
     if len(left.columns | right.columns) <= 1:
@@ -258,7 +263,7 @@ def _is_same(left: TableEffect, right: TableEffect) -> bool:
     return left.changes == right.changes and left.has_whole_before
 
 
-def _match(left: TableEffect, right: TableEffect) -> bool:
+def _match(left: TransactionTableEffect, right: TransactionTableEffect) -> bool:
     """Whether the rows of a table are equal in the columns that both sides have."""
     if left.count != right.count:
         return False

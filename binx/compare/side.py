@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.compare.contents import Digests, GtidKeys, StoredValues, digested, statement_facts
-from binx.compare.effects import ROWS_KEPT, Effect, statement_form
+from binx.compare.effects import ROWS_KEPT, TransactionEffect, statement_form
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
 from binx.log.chain.chain import ChainLog
@@ -150,9 +150,9 @@ class SideReading:
                 self.digests.add(gtid, digest)
         return self._side(collected, search)
 
-    def effects(self, gtids: GtidSet) -> dict[str, Effect]:
+    def effects(self, gtids: GtidSet) -> dict[str, TransactionEffect]:
         """Return some transactions' effects, without those that start once ``ROOM`` changes are kept."""
-        effects: dict[str, Effect] = {}
+        effects: dict[str, TransactionEffect] = {}
         kept_rows = 0
         gtid: str | None = None
         for item in self._items(gtids, self._reading(as_stored=True), as_stored=True):
@@ -160,7 +160,7 @@ class SideReading:
                 if kept_rows >= ROOM:
                     break
                 gtid = item.facts["gtid"]
-                effects.setdefault(gtid, Effect())
+                effects.setdefault(gtid, TransactionEffect())
             elif gtid is None:
                 continue
             elif isinstance(item, Statement):
@@ -289,7 +289,7 @@ class _SideGtids:
         self.empty |= GtidSet(marked_gtids(table, rowless))
 
 
-def _take_statement(effect: Effect, statement: Statement) -> None:
+def _take_statement(effect: TransactionEffect, statement: Statement) -> None:
     if statement.kind == "dml":
         effect.texts.append(tuple(statement_facts(statement)))
     elif (form := statement_form(statement)) is not None:

@@ -17,7 +17,7 @@ from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
 from binx.dataset.source_files import SourceFiles
-from binx.dataset.transaction import SchemaRecord, Staged, Transaction, schema_record_of
+from binx.dataset.transaction import SchemaRecord, Staged, StagedFiles, schema_record_of
 from binx.errors import RefusedError
 from binx.event.payload import PayloadCache
 from binx.event.rows import UNFOLLOWED, RowsFlag
@@ -153,7 +153,7 @@ class LogExport:
             row_filter.take_warnings()
         salvaging.forget_after_damage()
 
-    def write(self, transaction: Transaction, progress: Callable[[int], None], *, has_thread: bool) -> Staged:
+    def write(self, transaction: StagedFiles, progress: Callable[[int], None], *, has_thread: bool) -> Staged:
         """Decode the log and write its files.
 
         Args:

@@ -25,7 +25,7 @@ from binx.dataset.dataset import DataSet
 from binx.dataset.log_export import LogExport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.personal.matching import check_rules, check_tables
-from binx.dataset.transaction import Staged, Transaction, commit_staged
+from binx.dataset.transaction import Staged, StagedFiles, commit_staged
 from binx.errors import ResourceError
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from binx.where.rows import RowFilter
 
 
-class Request(NamedTuple):
+class ExportRequest(NamedTuple):
     """The parameters that all logs of an export share."""
 
     selection: Selection
@@ -84,10 +84,10 @@ class ExportedLog(NamedTuple):
 
 def export_log(
     dataset: DataSet,
-    request: Request,
+    request: ExportRequest,
     file: BinlogFile,
     place: ChainPlace,
-    begin: Callable[[], Transaction],
+    begin: Callable[[], StagedFiles],
     progress: Callable[[int], None],
     *,
     row_filter: RowFilter | None = None,
@@ -155,7 +155,7 @@ def to_parquet(
     dataset = DataSet(folder)
     check_tables(dataset, files, catalog, options)
     with dataset.locked():
-        chain = _Chain(dataset, files, selector, options, progress)
+        chain = _ExportedLogs(dataset, files, selector, options, progress)
         place = ChainPlace(packed(catalog), state.epoch, state.seqno, selector.passed)
         try:
             yield from chain.export(place)
@@ -169,16 +169,16 @@ class _StoppedError(Exception):
     """The export was stopped."""
 
 
-class _Begun(NamedTuple):
+class _PendingLog(NamedTuple):
     """A log whose decoding is running or pending."""
 
     file: BinlogFile
-    transaction: Transaction
+    transaction: StagedFiles
     row_filter: RowFilter | None
     exported: Callable[[], ExportedLog]
 
 
-class _Chain:
+class _ExportedLogs:
     """The logs of an export.
 
     Attributes:
@@ -200,7 +200,7 @@ class _Chain:
         selection = selector.selection
         has_positions = selection.start is not None or selection.stop is not None
         names = tuple(file.name for file in files) if has_positions else ()
-        self._request = Request(selection, names, options)
+        self._request = ExportRequest(selection, names, options)
         self._progress = progress
         self._done = [0] * len(files)
         self._lock = Lock()
@@ -211,7 +211,7 @@ class _Chain:
         request, limit = self._request, self._request.options.where_limit
         chain_filter = request.row_filter(place)
         jobs = min(request.options.jobs_here, len(self._files)) if self._can_be_shared() else 1
-        begun: deque[_Begun] = deque()
+        begun: deque[_PendingLog] = deque()
         # Decoding in sequence needs no thread, which the system might refuse to start.
         with ThreadPoolExecutor(jobs, "binx-log") if jobs > 1 else nullcontext() as pool:
             try:
@@ -260,10 +260,10 @@ class _Chain:
         row_filter: RowFilter | None,
         *,
         needs_next_place: bool,
-    ) -> _Begun:
+    ) -> _PendingLog:
         """Start decoding a log in the pool; without a pool, it is decoded when it is committed."""
         file = self._files[number]
-        transaction = Transaction(self._dataset, source_name(file))
+        transaction = StagedFiles(self._dataset, source_name(file))
         work = partial(
             export_log,
             self._dataset,
@@ -277,14 +277,14 @@ class _Chain:
             has_thread=self._request.options.jobs_here > 1,
         )
         if pool is None:
-            return _Begun(file, transaction, row_filter, work)
+            return _PendingLog(file, transaction, row_filter, work)
         try:
-            return _Begun(file, transaction, row_filter, pool.submit(work).result)
+            return _PendingLog(file, transaction, row_filter, pool.submit(work).result)
         except RuntimeError as error:
             transaction.abandon()
             raise ResourceError.of("threads", error) from error
 
-    def _commit(self, begun: _Begun) -> tuple[ExportedLog, SourceReport]:
+    def _commit(self, begun: _PendingLog) -> tuple[ExportedLog, SourceReport]:
         """Wait until a log is decoded, and commit it."""
         exported = begun.exported()
         self._selector.take_found(exported.found_gtids)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from binx.dataset.encoding import writer_settings
 from binx.dataset.options import ParquetOptions
-from binx.dataset.transaction import Transaction, WrittenFile
+from binx.dataset.transaction import StagedFiles, WrittenFile
 from binx.log.index.transactions import index_schema
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.storage.hashing import HashedFile
@@ -72,7 +72,7 @@ _SPILLED_PARTS = 8
 class Shared:
     """State shared by the files of one log."""
 
-    def __init__(self, transaction: Transaction, options: ParquetOptions) -> None:
+    def __init__(self, transaction: StagedFiles, options: ParquetOptions) -> None:
         self.transaction = transaction
         self.options = options
         self.spill = Spill(transaction.folder)

@@ -15,7 +15,7 @@ from binx.dataset.finder import Group
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet_file import CHANGES, STATEMENTS, TRANSACTIONS, ParquetFile, Shared
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
-from binx.dataset.transaction import Transaction, WrittenFile, schema_path
+from binx.dataset.transaction import StagedFiles, WrittenFile, schema_path
 from binx.errors import ResourceError
 from binx.log.index.transactions import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
@@ -36,7 +36,7 @@ class SourceFiles:
         has_thread: whether a separate thread writes the files.
     """
 
-    def __init__(self, transaction: Transaction, options: ParquetOptions, *, has_thread: bool) -> None:
+    def __init__(self, transaction: StagedFiles, options: ParquetOptions, *, has_thread: bool) -> None:
         self._source = transaction.source
         self._background = Background(options.decoder.memory // 2, has_thread=has_thread)
         self._shared = Shared(transaction, options)

@@ -40,7 +40,7 @@ class WrittenFile(NamedTuple):
     sha256: str
 
 
-class Transaction:
+class StagedFiles:
     """One source's files, staged until :meth:`commit`.
 
     Args:
@@ -229,7 +229,7 @@ class Staged(NamedTuple):
     tables: tuple[str, bytes] | None = None
 
 
-def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:
+def commit_staged(transaction: StagedFiles, staged: Staged, attempt: str | None = None) -> None:
     """Commit a written source.
 
     Raises:

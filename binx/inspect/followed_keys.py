@@ -13,7 +13,7 @@ from binx.rows.columns.names import ResolvedTable, key_positions
 from binx.rows.columns.schema import Provenance, folded_name
 from binx.rows.images import BatchImages, ChangeGroup, ChangePlace
 from binx.source.wording import counted
-from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
+from binx.where.condition import AFTER, BEFORE, ColumnName, RowGroup
 from binx.where.operands import Literal, Operand
 from binx.where.values import compared
 
@@ -80,7 +80,7 @@ class FollowedKeys:
         since: ChangePlace,
     ) -> None:
         """Add the keys that the row moves to, but not those of a row that had its key before."""
-        frame = Frame(images, group, AFTER)
+        frame = RowGroup(images, group, AFTER)
         columns = [frame.operand(ColumnName(AFTER, name)) for name in names]
         places = images.places(images.marked(group.images, moves))
         for index, place in zip(pc.indices_nonzero(moves).to_pylist(), places, strict=True):
@@ -116,8 +116,8 @@ def _of_key(
     group: ChangeGroup, images: BatchImages, names: list[str], key: RowKey
 ) -> tuple[pa.BooleanArray, pa.BooleanArray]:
     """Return which changes of a group have a key, and which of these give the row another key."""
-    before = _with_key(Frame(images, group, BEFORE), names, key)
-    after = _with_key(Frame(images, group, AFTER), names, key)
+    before = _with_key(RowGroup(images, group, BEFORE), names, key)
+    after = _with_key(RowGroup(images, group, AFTER), names, key)
     moves = pc.and_(before, pc.invert(after))
     if group.after is None:
         moves = pa.repeat(pa.scalar(False), len(moves))
@@ -140,7 +140,7 @@ def _part(column: Operand, index: int) -> Literal | pa.Scalar:
     return column.values[index] if text is None else Literal(text)
 
 
-def _with_key(frame: Frame, names: list[str], key: RowKey) -> pa.BooleanArray:
+def _with_key(frame: RowGroup, names: list[str], key: RowKey) -> pa.BooleanArray:
     """Return a mask of the images that have the key; images without the key's columns do not."""
     mask = pa.repeat(pa.scalar(True), frame.size)
     for name, part in zip(names, key.parts, strict=True):

@@ -35,7 +35,7 @@ from binx.rows.images import BatchImages, ChangePlace
 from binx.rows.reading import Reading
 from binx.rows.statements import ROWS, Statement
 from binx.slices.json_lines import JsonRows
-from binx.slices.rendering import Piece
+from binx.slices.rendering import MergedChanges
 from binx.slices.search import Search
 from binx.source.json_text import json_text
 from binx.sql.values import ReadableValues
@@ -82,14 +82,14 @@ class RowChange:
     is_statement: bool = False
 
 
-class _Written(NamedTuple):
+class _WritableChange(NamedTuple):
     """A row change that can be written.
 
     Attributes:
         statement: number of its statement in the transaction.
     """
 
-    piece: Piece
+    piece: MergedChanges
     number: int
     statement: int
     moved: bool = False
@@ -236,7 +236,7 @@ class RowLife:
         self, batches: list[ChangeBatch], file: BinlogFile, table: TransactionTable
     ) -> Iterator[_ChangeLine]:
         """Yield the selected changes of some batches in log order."""
-        written: dict[ChangePlace, _Written] = {}
+        written: dict[ChangePlace, _WritableChange] = {}
         for batch in batches:
             self._is_table_found = True
             written |= self._of_batch(batch, file)
@@ -250,7 +250,7 @@ class RowLife:
             statement = text.sql if text is not None and logged else None
             yield replace(change, moved=moved, sql=statement), piece.text(number, number + 1)
 
-    def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> dict[ChangePlace, _Written]:
+    def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> dict[ChangePlace, _WritableChange]:
         images = BatchImages(batch)
         if self._keys is None:
             assert self._condition is not None
@@ -258,25 +258,27 @@ class RowLife:
             passing = self._condition.evaluate(images) or ()
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return self._rendered(batch, rows, file)
-        changes: dict[ChangePlace, _Written] = {}
+        changes: dict[ChangePlace, _WritableChange] = {}
         for touched in self._keys.touched(images):
             for place, written in self._rendered(batch, touched.rows, file).items():
                 if place > touched.since:
                     changes[place] = written._replace(moved=place in touched.moved)
         return changes
 
-    def _rendered(self, batch: ChangeBatch, rows: list[int], file: BinlogFile) -> dict[ChangePlace, _Written]:
+    def _rendered(
+        self, batch: ChangeBatch, rows: list[int], file: BinlogFile
+    ) -> dict[ChangePlace, _WritableChange]:
         """Write rows of a batch in the form of ``extract --format json --rows``."""
         if not rows:
             return {}
         matching = batch.take(pa.array(sorted(rows), pa.int64()))
-        piece = Piece(self._render(matching, file))
+        piece = MergedChanges(self._render(matching, file))
         names = ("_commit_version", "_row", "_statement")
         columns = (matching.batch.column(name).to_pylist() for name in names)
         # An update has two images.
         places = {ChangePlace(version, row): number for version, row, number in zip(*columns, strict=True)}
         return {
-            place: _Written(piece, number, statement)
+            place: _WritableChange(piece, number, statement)
             for number, (place, statement) in enumerate(places.items())
         }
 

@@ -12,21 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
-from binx.lake.arrivals.arrivals import Arrivals, Search, find_arrivals
+from binx.lake.arrivals.arrivals import FileSearch, NewFiles, find_arrivals
 from binx.lake.arrow.images import stored_rows
 from binx.lake.arrow.matching import matching_rows
 from binx.lake.arrow.types import can_misfit, constant, output_names
-from binx.lake.dataset.chains import Position
+from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.plan import lives_of
 from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
 from binx.lake.table_name import TableName, UnknownTableError, listed_tables
 from binx.lake.tables.definitions import NeededSequence, definition_of
 from binx.lake.tables.lacking import hit_by_statements, lacking_of, statements_loss, unlogged
-from binx.lake.tables.lives import Column, Life
-from binx.lake.tasks.merge import Merge, Piece
+from binx.lake.tables.lives import TableColumn, TableHistory
+from binx.lake.tasks.merge import Merge, MergeInput
 from binx.rows.columns.schema import folded_name
 from binx.rows.images import ChangePlace
 from binx.sql.create_table import Definition, create_sequence, quoted
@@ -53,7 +53,7 @@ class TableAt(NamedTuple):
     refused: str
     generated: Mapping[str, str]
     key: tuple[str, ...]
-    columns: Mapping[str, Column]
+    columns: Mapping[str, TableColumn]
 
     def with_keys(self, keys: Iterable[Sequence[str]]) -> TableAt:
         """Return the same table with only the rows of some keys, given as texts.
@@ -106,10 +106,10 @@ def table_at(
         UsageError: ``at`` is not a valid moment, or the table has another key than the one given.
         BinxError: the data set cannot be read.
     """
-    place, state = Place(lake), State()
+    place, state = LakeStore(lake), State()
     name = TableName.parse(table)
     arrivals = find_arrivals(
-        state, [place], place, Search(name.__eq__, at=at, texts=True, apart_from=apart_from)
+        state, [place], place, FileSearch(name.__eq__, at=at, texts=True, apart_from=apart_from)
     )
     moment, ranks = arrivals.moment.told, state.ranks
     lives = lives_of(state, arrivals.files, keys={name: keys} if keys else {})
@@ -129,7 +129,7 @@ def table_at(
     goal, last = LifeState(life.id, name, ""), len(epochs) - 1
     before = arrivals.moment.first_left_out
     units = tuple(replace(unit, before=before(unit.file.chain)) for unit in life.units)
-    piece = Piece(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=units)
+    piece = MergeInput(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=units)
     try:
         rows, lost = Merge(piece).rows()
     except pa.ArrowException as error:
@@ -195,7 +195,7 @@ def _sequence(lake: str, at: str | ChangePlace | None, needed: NeededSequence) -
         yield f"DO SETVAL({name}, {options['RESTART'] or options['START WITH']}, 0)"
 
 
-def _check_key(life: Life, keys: Sequence[str], table: str) -> None:
+def _check_key(life: TableHistory, keys: Sequence[str], table: str) -> None:
     names = {column.id: column.name for column in life.epochs[-1].columns}
     own = [names[number] for number in life.epochs[-1].key]
     if keys and {*map(folded_name, own)} != {*map(folded_name, keys)}:
@@ -203,14 +203,18 @@ def _check_key(life: Life, keys: Sequence[str], table: str) -> None:
 
 
 def _missing(
-    life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State, checked: Collection[TableName]
+    life: TableHistory,
+    lives: Sequence[TableHistory],
+    arrivals: NewFiles,
+    state: State,
+    checked: Collection[TableName],
 ) -> list[str]:
     """Return the reasons why the table may be incomplete at the moment."""
     missing = [] if life.whole else [NO_BEGINNING]
     missing += life.reasons
     sentence = unlogged(lives, arrivals.causes, life.id, checked).get(life.id)
     missing += [] if sentence is None else [sentence]
-    since = life.epochs[0].since or Position(0, 0)
+    since = life.epochs[0].since or ChangePosition(0, 0)
     for rank, chain in enumerate(state.order[since.rank :], since.rank):
         begun = since.scn if rank == since.rank else 0
         first = begun >> FILE_BITS

@@ -15,7 +15,7 @@ from binx.lake.arrow.images import is_before
 from binx.lake.at_moment import table_at
 from binx.lake.base.tables import stored_batch
 from binx.lake.dataset.manifests import list_manifests, read_manifests
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.reading import read_changes
 from binx.lake.table_name import TableName
 from binx.rows.batches import ChangeBatch
@@ -53,7 +53,7 @@ class TablesBefore:
     def __init__(self, folder: str, told: Collection[int]) -> None:
         self._folder, self._told = folder, {*told}
         self._changed: dict[int, set[TableName]] = {}
-        place = Place(folder)
+        place = LakeStore(folder)
         for manifest in read_manifests(place, list_manifests(place)):
             rows = manifest.transactions("tables")
             for version, tables in zip(*(rows[name].to_pylist() for name in rows.column_names), strict=True):

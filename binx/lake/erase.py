@@ -25,14 +25,14 @@ from binx.lake.arrow.images import counts, pairs_of
 from binx.lake.arrow.keys import key_of, to_text
 from binx.lake.arrow.matching import Numbers, matching_rows
 from binx.lake.dataset.files import ChangesFile
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.plan import lives_of
 from binx.lake.published.delta import publish
 from binx.lake.published.views import write_views
 from binx.lake.state.output import Output
 from binx.lake.state.state import LifeState, RangeFile
 from binx.lake.table_name import TableName, listed_tables
-from binx.lake.tables.lives import Epoch, Life, Unit
+from binx.lake.tables.lives import FileSpan, SchemaSpan, TableHistory
 from binx.lake.tasks.sources import state_rows, unit_images
 from binx.where.condition import Condition
 
@@ -50,13 +50,13 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True)
-class _Digests:
+class _ErasedKeys:
     """Keys that were erased forever: digests, by their salt."""
 
     by_salt: Mapping[str, frozenset[str]]
 
     @classmethod
-    def of(cls, life: Life, erasures: Iterable[Mapping[str, Any]]) -> Self:
+    def of(cls, life: TableHistory, erasures: Iterable[Mapping[str, Any]]) -> Self:
         """Return those of a table, under all names that it had."""
         names = {str(name) for _, name in life.names}
         notes = [note["forever"] for note in erasures if note["table"] in names and note.get("forever")]
@@ -82,7 +82,7 @@ def erase(
         AbsentError: there is no such table.
         BinxError: nothing was changed; the message has the reason.
     """
-    output = Output(Place(path))
+    output = Output(LakeStore(path))
     erasing = _Erasing(output, table, condition, forever=forever)
     with output.locked(broken=break_lock):
         return erasing.run()
@@ -96,7 +96,7 @@ def erase_again(output: Output, new: Collection[str]) -> None:
         new: the paths of the files.
     """
     for life in lives_of(output.state):
-        digests = _Digests.of(life, output.state.erasures)
+        digests = _ErasedKeys.of(life, output.state.erasures)
         units = [unit for unit in life.units if unit.file.path in new] if digests.by_salt else []
         images = (
             _forward(life, images, unit.epoch)
@@ -112,13 +112,13 @@ class _Erasing:
         self,
         output: Output,
         table: str,
-        chosen: Condition | _Digests,
+        chosen: Condition | _ErasedKeys,
         *,
         forever: bool,
     ) -> None:
         self._output, self._place, self._state = output, output.place, output.state
         self._chosen, self._forever = chosen, forever
-        self._columns = [] if isinstance(chosen, _Digests) else sorted(chosen.columns)
+        self._columns = [] if isinstance(chosen, _ErasedKeys) else sorted(chosen.columns)
         self._table = table
         self._events: set[tuple[str, str, str, str, int]] = set()
         self._name = TableName.parse(table)
@@ -183,7 +183,7 @@ class _Erasing:
         self._output.tidy()
         return Erased(len(gone), **rows)
 
-    def _matching(self, life: Life, own: LifeState | None) -> set[_Key]:
+    def _matching(self, life: TableHistory, own: LifeState | None) -> set[_Key]:
         """Return the matching keys, and the keys that their rows moved to or from."""
         matching: set[_Key] = set()
         moves: list[tuple[_Key, _Key]] = []
@@ -206,20 +206,20 @@ class _Erasing:
             matching |= {key for pair in moves if matching & set(pair) for key in pair}
         return matching
 
-    def _images(self, life: Life, unit: Unit) -> Iterator[pa.Table]:
+    def _images(self, life: TableHistory, unit: FileSpan) -> Iterator[pa.Table]:
         for images in unit_images(unit, life.epochs[unit.epoch], self._place.uri):
             yield _forward(life, images, unit.epoch)
 
-    def _rows(self, life: Life, own: LifeState, file: RangeFile) -> Iterator[pa.Table]:
+    def _rows(self, life: TableHistory, own: LifeState, file: RangeFile) -> Iterator[pa.Table]:
         rows, _ = state_rows(self._place, [file.path], own.stored, own.stored)
         yield _forward(life, rows, own.epochs - 1)
 
-    def _marks(self, rows: pa.Table, epoch: Epoch) -> Numbers:
-        if isinstance(self._chosen, _Digests):
+    def _marks(self, rows: pa.Table, epoch: SchemaSpan) -> Numbers:
+        if isinstance(self._chosen, _ErasedKeys):
             return self._chosen.marks(_tuples(rows, epoch))
         return matching_rows(rows, epoch, self._chosen, self._table, self._place.shown(""))
 
-    def _history(self, life: Life, file: ChangesFile, erased: set[_Key]) -> ChangesFile:
+    def _history(self, life: TableHistory, file: ChangesFile, erased: set[_Key]) -> ChangesFile:
         """Return the file without the rows of these keys; the same file if it has none of them."""
         rows = self._place.table(file.path)
         kept = np.ones(len(rows), bool)
@@ -237,7 +237,9 @@ class _Erasing:
         size = self._place.write(path, _filtered(rows, kept))
         return replace(file, path=path, rows=int(kept.sum()), bytes=size)
 
-    def _current(self, life: Life, own: LifeState, erased: set[_Key], rows: dict[str, int]) -> LifeState:
+    def _current(
+        self, life: TableHistory, own: LifeState, erased: set[_Key], rows: dict[str, int]
+    ) -> LifeState:
         """Return a life's state without these keys."""
         rewritten = {}
         firsts: dict[str, pa.Table] = {}
@@ -279,7 +281,7 @@ class _Erasing:
         return bool(paths)
 
 
-def _whole(unit: Unit) -> Unit:
+def _whole(unit: FileSpan) -> FileSpan:
     """Return a unit including rows of open XA transactions."""
     return replace(unit, excluded=())
 
@@ -294,14 +296,14 @@ def _filtered(rows: pa.Table, kept: Any) -> pa.Table:
     return kept_rows
 
 
-def _forward(life: Life, rows: pa.Table, epoch: int) -> pa.Table:
+def _forward(life: TableHistory, rows: pa.Table, epoch: int) -> pa.Table:
     """Return rows in the life's final columns."""
     for before, after in zip(life.epochs[epoch:], life.epochs[epoch + 1 :], strict=False):
         rows, _ = converted(rows, before, after)
     return rows
 
 
-def _tuples(rows: pa.Table, epoch: Epoch) -> list[_Key]:
+def _tuples(rows: pa.Table, epoch: SchemaSpan) -> list[_Key]:
     """Return the keys of rows; without a key, all their values."""
     keyed = epoch if epoch.key else replace(epoch, key=tuple(column.id for column in epoch.columns))
     keys = key_of(rows, keyed)

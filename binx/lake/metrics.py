@@ -12,7 +12,7 @@ _KINDS = {"current": "current", "history": "history", "scd2": "version"}
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LoadRun:
     """How a run ended: its exit code, when, in seconds since 1970, and how many seconds it took."""
 
     exit_code: int
@@ -43,12 +43,12 @@ _TABLE_METRICS: dict[str, tuple[str, Callable[[LoadedTable], float | int | None]
 }
 
 
-def metrics_text(status: Status | None, run: Run | None) -> str:
+def metrics_text(status: Status | None, run: LoadRun | None) -> str:
     """Return the metrics of loaded tables, if there are any, and of a load, if one ran."""
     return "".join(f"{line}\n" for line in _lines(status, run))
 
 
-def _lines(status: Status | None, run: Run | None) -> Iterator[str]:
+def _lines(status: Status | None, run: LoadRun | None) -> Iterator[str]:
     def metric(name: str, text: str, samples: Samples) -> Iterator[str]:
         found = [(labels, value) for labels, value in samples if value is not None]
         if found:

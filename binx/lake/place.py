@@ -29,7 +29,7 @@ _TOGETHER = 32
 _LOCKS = "_lock"
 
 
-class Listed(NamedTuple):
+class ListedFile(NamedTuple):
     """A file in a folder listing; ``modified`` is in ns since 1970."""
 
     path: str
@@ -37,7 +37,7 @@ class Listed(NamedTuple):
     modified: int
 
 
-class Place:
+class LakeStore:
     """A folder tree."""
 
     def __init__(self, uri: str) -> None:
@@ -139,7 +139,7 @@ class Place:
             writer.write_table(rows, row_group_size=group_rows)
         return int(self.filesystem.get_file_info(self.inside(path)).size)
 
-    def files(self, folder: str, *, recursive: bool = False) -> list[Listed]:
+    def files(self, folder: str, *, recursive: bool = False) -> list[ListedFile]:
         """Return the files of a folder, sorted by path; empty if the folder does not exist."""
         from pyarrow import fs
 
@@ -150,7 +150,7 @@ class Place:
             raise SourceError(f"cannot be read: {shortened(error)}", path=self.shown(folder)) from error
         beginning = len(self.inside("")) + 1
         return sorted(
-            Listed(info.path[beginning:], info.size, info.mtime_ns or 0)
+            ListedFile(info.path[beginning:], info.size, info.mtime_ns or 0)
             for info in infos
             if info.type == fs.FileType.File
         )

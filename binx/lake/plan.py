@@ -12,10 +12,10 @@ from binx.lake.arrow.types import sql_type
 from binx.lake.dataset.files import ChangesFile, counting
 from binx.lake.dataset.placement import placed_bases
 from binx.lake.dataset.spans import Span
-from binx.lake.dataset.statements import Statement, names_of, once
+from binx.lake.dataset.statements import RecordedStatement, names_of, once
 from binx.lake.state.state import LifeState, State
 from binx.lake.table_name import TableName
-from binx.lake.tables.lives import Column, Life, Unit
+from binx.lake.tables.lives import FileSpan, TableColumn, TableHistory
 from binx.lake.tables.timeline import Timeline
 from binx.lake.tasks.work import Work
 from binx.rows.columns.schema import folded_name
@@ -40,7 +40,7 @@ class Plan:
         empty: by file identity, spans of commit versions in which the file must have no rows.
     """
 
-    lives: list[Life]
+    lives: list[TableHistory]
     work: list[Work]
     finished: list[str]
     empty: Mapping[str, tuple[Span, ...]]
@@ -52,7 +52,7 @@ def lives_of(
     *,
     keys: Mapping[TableName, Sequence[str]] | None = None,
     with_lost: bool = False,
-) -> list[Life]:
+) -> list[TableHistory]:
     """Return all lives, traced from all known files and statements, and the new files.
 
     ``keys`` are key columns by table; by default the ones that the state has from options. ``with_lost`` is
@@ -67,7 +67,7 @@ def _traced(
     keys: Mapping[TableName, Sequence[str]],
     *,
     with_lost: bool = False,
-) -> tuple[list[Life], Timeline]:
+) -> tuple[list[TableHistory], Timeline]:
     ranks = state.ranks
     timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
     files, statements = [*state.history, *arrived], once(state.spelled_statements(), ranks)
@@ -88,8 +88,8 @@ def _traced(
 
 
 def _without_lost(
-    state: State, timeline: Timeline, files: Sequence[ChangesFile], statements: Sequence[Statement]
-) -> list[Life]:
+    state: State, timeline: Timeline, files: Sequence[ChangesFile], statements: Sequence[RecordedStatement]
+) -> list[TableHistory]:
     """Return the lives without transactions that a server which took over never had."""
     lost = {chain: set(left_out.gtids.texts()) for chain, left_out in state.left_out.items()}
     hit = {(file.chain, file.table) for file in files if file.lost}
@@ -153,7 +153,7 @@ def plan_load(
     return Plan(lives, work, sorted(set(state.lives) - ends), empty)
 
 
-def _give_key(life: Life, names: Sequence[str]) -> None:
+def _give_key(life: TableHistory, names: Sequence[str]) -> None:
     """Set a life's key to these columns, by their final names, in all epochs that have them."""
     ids = {folded_name(column.name): column.id for column in life.epochs[-1].columns}
     key = tuple(ids[folded_name(name)] for name in names if folded_name(name) in ids)
@@ -164,7 +164,7 @@ def _give_key(life: Life, names: Sequence[str]) -> None:
             life.epochs[number] = replace(epoch, key=key)
 
 
-def _fill_keys(life: Life) -> None:
+def _fill_keys(life: TableHistory) -> None:
     """Give epochs without a key that of another epoch, if they have its columns."""
     for number, epoch in enumerate(life.epochs):
         if epoch.key:
@@ -181,13 +181,13 @@ def _fill_keys(life: Life) -> None:
         life.reasons.append(_ALIKE)
 
 
-def _has_empty_member(column: Column) -> bool:
+def _has_empty_member(column: TableColumn) -> bool:
     kind = sql_type(column)
     return kind is not None and kind.base in ("enum", "set") and "" in kind.members
 
 
 def _plan(
-    life: Life, committed: Collection[tuple[str, int]], former: LifeState | None, options: LifeState
+    life: TableHistory, committed: Collection[tuple[str, int]], former: LifeState | None, options: LifeState
 ) -> Work | None:
     """Return the work that brings a life's state to the life's end; None if nothing is to be done."""
     assert life.name is not None
@@ -221,12 +221,12 @@ def _plan(
     return Work(former, goal, tuple(life.epochs), tuple(units))
 
 
-def applied(life: Life) -> tuple[int, str]:
+def applied(life: TableHistory) -> tuple[int, str]:
     """Return the number of a life's units and their digest, to check whether a state has all of it."""
     return _applied(life, len(life.units), len(life.epochs))
 
 
-def _applied(life: Life, most: int, epochs: int) -> tuple[int, str]:
+def _applied(life: TableHistory, most: int, epochs: int) -> tuple[int, str]:
     """Return the same for the first units; files and epochs identify units, however a file was cut since."""
     named = [
         (*_name_of(group[0]), *(unit.file.lost for unit in group if unit.file.lost))
@@ -239,16 +239,18 @@ def _applied(life: Life, most: int, epochs: int) -> tuple[int, str]:
     return len(named), hashlib.sha256(json.dumps([columns, named], default=str).encode()).hexdigest()
 
 
-def _groups(units: Sequence[Unit]) -> list[list[Unit]]:
+def _groups(units: Sequence[FileSpan]) -> list[list[FileSpan]]:
     """Group consecutive units that have the same file and epoch."""
     return [list(group) for _, group in groupby(units, _name_of)]
 
 
-def _name_of(unit: Unit) -> tuple[str, int]:
+def _name_of(unit: FileSpan) -> tuple[str, int]:
     return unit.file.identity, unit.epoch
 
 
-def _late(units: Sequence[Unit], former: LifeState, committed: Collection[tuple[str, int]]) -> list[Unit]:
+def _late(
+    units: Sequence[FileSpan], former: LifeState, committed: Collection[tuple[str, int]]
+) -> list[FileSpan]:
     """Return units of XA transactions that an earlier load left out and that were committed since."""
     return [
         replace(unit, first=scn, last=scn, excluded=())

@@ -9,17 +9,17 @@ import pyarrow.compute as pc
 
 from binx.dataset.statements import statements_schema
 from binx.errors import AbsentError, BinxError
-from binx.lake.arrivals.arrivals import Search, find_arrivals
+from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.arrow.images import counts
 from binx.lake.arrow.types import plain
 from binx.lake.dataset.manifests import list_manifests, read_manifests
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.plan import lives_of
 from binx.lake.published.views import (
     LAST_ROW,
     ORDER,
-    Part,
     United,
+    ViewPart,
     living_columns,
     parts_of,
     unite,
@@ -27,7 +27,7 @@ from binx.lake.published.views import (
 )
 from binx.lake.state.state import State
 from binx.lake.table_name import TableName, listed_tables
-from binx.lake.tables.lives import Life, Unit
+from binx.lake.tables.lives import FileSpan, TableHistory
 from binx.log.index.transactions import index_schema
 from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
 from binx.source.wording import did_you_mean
@@ -66,7 +66,7 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
         BinxError: the data set cannot be read.
     """
     name = TableName.parse(table)
-    lives, names = _lives(Place(lake), name)
+    lives, names = _lives(LakeStore(lake), name)
     if name not in names:
         raise AbsentError(
             f"{table} is not among the tables of the data set, which are {listed_tables(names, table)}",
@@ -97,7 +97,7 @@ def read_schemas(lake: str) -> dict[tuple[str, str], pa.Schema]:
     Raises:
         BinxError: the data set cannot be read.
     """
-    lives, names = _lives(Place(lake), None)
+    lives, names = _lives(LakeStore(lake), None)
     united = {name: _united(name, lives) for name in sorted(names)}
     return {
         name: pa.schema([*_SYSTEM.items(), *((column.name, column.type) for column in columns)])
@@ -106,7 +106,7 @@ def read_schemas(lake: str) -> dict[tuple[str, str], pa.Schema]:
     }
 
 
-def _united(table: TableName, lives: Sequence[Life]) -> tuple[list[Part], list[United]]:
+def _united(table: TableName, lives: Sequence[TableHistory]) -> tuple[list[ViewPart], list[United]]:
     parts = parts_of(table, lives)
     return parts, unite(parts, living_columns(lives, table))
 
@@ -117,7 +117,7 @@ def read_facts(lake: str, kind: str) -> pa.RecordBatchReader:
     Raises:
         BinxError: the data set cannot be read.
     """
-    place = Place(lake)
+    place = LakeStore(lake)
     manifests = list(read_manifests(place, list_manifests(place)))
     # Not every column is in the files of earlier versions.
     schema = pa.schema([field.with_nullable(True) for field in FACTS[kind]()])
@@ -140,26 +140,28 @@ def read_facts(lake: str, kind: str) -> pa.RecordBatchReader:
 
 def write_changes_views(lake: str) -> None:
     """Write DuckDB and Spark views of the changes of all tables of a data set."""
-    place = Place(lake)
+    place = LakeStore(lake)
     lives, _ = _lives(place, None)
     write_views(State(), lives, place)
 
 
-def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[TableName]]:
+def _lives(place: LakeStore, table: TableName | None) -> tuple[list[TableHistory], set[TableName]]:
     """Return all lives, with files of only one table if it is given; and the existing tables."""
     state = State()
-    arrivals = find_arrivals(state, [place], place, Search(table.__eq__ if table else lambda _: True))
+    arrivals = find_arrivals(state, [place], place, FileSearch(table.__eq__ if table else lambda _: True))
     if arrivals.wrong:
         raise BinxError(next(iter(arrivals.wrong.values())), path=place.uri)
     lives = lives_of(state, arrivals.files, keys={})
     return lives, arrivals.tables | {life.name for life in lives if life.name}
 
 
-def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(
+    unit: FileSpan, part: ViewPart, own: Mapping[str, str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a unit in the united schema."""
     needed = {own.get(name, name) for name in schema.names}
     needed |= {"_commit_version", "_present", "_row", "_change_type"}
-    with Place(unit.file.root).reading(unit.file.path) as opened:
+    with LakeStore(unit.file.root).reading(unit.file.path) as opened:
         names = [name for name in opened.schema_arrow.names if name in needed]
         for batch in opened.iter_batches(columns=names):
             rows = pa.table(batch)
@@ -178,7 +180,7 @@ def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) 
             yield from pa.table(arrays, schema=schema).to_batches()
 
 
-def _order(rows: pa.Table, part: Part, kind: pa.StructType) -> pa.Array:
+def _order(rows: pa.Table, part: ViewPart, kind: pa.StructType) -> pa.Array:
     """Return the images' places in the order of all of the table's."""
     count = len(rows)
     version, row = (rows.column(name).combine_chunks() for name in ("_commit_version", "_row"))
@@ -191,7 +193,7 @@ def _order(rows: pa.Table, part: Part, kind: pa.StructType) -> pa.Array:
     return pa.StructArray.from_arrays([rank, version, row, after], fields=list(kind))
 
 
-def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:
+def _absent(rows: pa.Table, part: ViewPart, own: Mapping[str, str]) -> pa.Array:
     """Return the names of each image's absent columns, from its presence bits."""
     shown = {name: out for out, name in own.items()}
     names = [shown.get(column.name, column.name) for column in part.version.columns]

@@ -17,7 +17,7 @@ from binx.lake.at_moment import TableAt
 from binx.lake.options import CSV, PARQUET
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.tokens import identifier
-from binx.slices.rendering import STATEMENT_BYTES, Changes, Part, Piece, columns
+from binx.slices.rendering import STATEMENT_BYTES, Changes, MergedChanges, Part, columns
 from binx.sql.literals import SqlValues, comment_text
 from binx.sql.session import LENIENT_MODE, STRICT_MODE
 from binx.sql.values import Spelled, ValueWriter
@@ -168,7 +168,7 @@ def _rows(
         numbers = memoryview(np.arange(batch.num_rows, dtype=np.int64).data)
         versions = memoryview(np.zeros(batch.num_rows, np.int64).data)
         changes = Changes(versions, numbers, None, batch.num_rows, [*parts, closing], None, statement)
-        yield from Piece([changes], statement_bytes=STATEMENT_BYTES).text(0, batch.num_rows)
+        yield from MergedChanges([changes], statement_bytes=STATEMENT_BYTES).text(0, batch.num_rows)
 
 
 def _misfits(batch: pa.RecordBatch) -> dict[str, list[tuple[int, str]]]:

@@ -12,13 +12,13 @@ from binx.errors import AbsentError, BinxError
 from binx.lake.dataset.files import clipped
 from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.spans import without
-from binx.lake.place import Listed, Place
+from binx.lake.place import LakeStore, ListedFile
 from binx.lake.plan import lives_of
 from binx.lake.state.output import Output
 from binx.lake.state.state import RangeFile, State
-from binx.lake.summary import Summary, TableSummary
+from binx.lake.summary import LoadSummary, TableSummary
 from binx.lake.table_name import TableName
-from binx.lake.tables.lives import Life
+from binx.lake.tables.lives import TableHistory
 from binx.log.selection.moments import parse_time
 from binx.storage.store import MANIFESTS
 
@@ -69,7 +69,7 @@ class LoadedFrom:
 
 
 @dataclass(slots=True)
-class Status(Summary):
+class Status(LoadSummary):
     """What is loaded; ``loaded_until`` is the last commit in the logs that were loaded, in µs since 1970."""
 
     tables: list[LoadedTable]  # type: ignore[assignment]
@@ -84,7 +84,7 @@ def load_status(path: str) -> Status:
     Raises:
         AbsentError: the output has no loaded tables.
     """
-    place = Place(path)
+    place = LakeStore(path)
     state = Output(place).state
     if not state.version:
         raise AbsentError("has no _state.json: expected the output of `binx load`", path=path)
@@ -94,7 +94,7 @@ def load_status(path: str) -> Status:
         table.tell(record)
         if life in state.lives:
             table.current = state.lives[life].rows
-    summary = Summary.of(state, place.uri, tables.values())
+    summary = LoadSummary.of(state, place.uri, tables.values())
     status = Status(**{one.name: getattr(summary, one.name) for one in fields(summary)})
     _look_at_files(state, place, tables)
     _look_at_data_sets(state, status)
@@ -116,7 +116,7 @@ def _look_at_data_sets(state: State, status: Status) -> None:
     loaded = [table.loaded_until for table in status.tables if table.loaded_until is not None]
     rows: list[tuple[int, Counter[TableName]]] = []
     for uri, known in state.known.items():
-        place, found = Place(uri), LoadedFrom(uri)
+        place, found = LakeStore(uri), LoadedFrom(uri)
         status.data_sets.append(found)
         try:
             listed = list_manifests(place)
@@ -158,7 +158,7 @@ def _look_at_data_sets(state: State, status: Status) -> None:
             table.behind_seconds = max(0, newest - table.waiting_since) / _SECOND
 
 
-def _is_known(file: Listed, known: Mapping[str, tuple[int, int]]) -> bool:
+def _is_known(file: ListedFile, known: Mapping[str, tuple[int, int]]) -> bool:
     return known.get(file.path) == (file.bytes, file.modified)
 
 
@@ -167,7 +167,7 @@ def _last_commit(manifest: Manifest) -> int | None:
     return manifest.until if manifest.base is None and manifest.span is not None else None
 
 
-def _look_at_files(state: State, place: Place, tables: Mapping[str, LoadedTable]) -> None:
+def _look_at_files(state: State, place: LakeStore, tables: Mapping[str, LoadedTable]) -> None:
     """Fill in files, their sizes, and the newest commit of each table."""
     lives = [life for life in lives_of(state) if life.id in tables]
     with ThreadPoolExecutor(_TOGETHER) as pool:
@@ -187,12 +187,12 @@ def _look_at_files(state: State, place: Place, tables: Mapping[str, LoadedTable]
             table.version_files, table.version_bytes = len(sizes), sum(sizes)
 
 
-def _sizes(listed: Sequence[Listed], counting: Sequence[RangeFile]) -> list[int]:
+def _sizes(listed: Sequence[ListedFile], counting: Sequence[RangeFile]) -> list[int]:
     paths = {file.path for file in counting}
     return [file.bytes for file in listed if file.path in paths]
 
 
-def _newest(place: Place, life: Life) -> int | None:
+def _newest(place: LakeStore, life: TableHistory) -> int | None:
     """Return the newest commit of a life's rows, as the last file of each chain tells it."""
     last = {unit.file.chain: unit.file for unit in life.units if not unit.file.gone}
     times = []

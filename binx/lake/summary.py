@@ -46,7 +46,7 @@ class TableSummary:
 
 
 @dataclass(slots=True)
-class Summary:
+class LoadSummary:
     """The result of a load; ``load`` is the committed state's number, ``changed`` whether this load wrote it.
 
     ``at`` is the moment of the tables, in words; empty for the end of the logs.
@@ -63,7 +63,7 @@ class Summary:
     at: str = ""
 
     @classmethod
-    def of(cls, state: State, output: str, tables: Iterable[TableSummary]) -> Summary:
+    def of(cls, state: State, output: str, tables: Iterable[TableSummary]) -> LoadSummary:
         """Summarize a state."""
         return cls(
             output=output,

@@ -29,7 +29,7 @@ from binx.kernels.transactions.table import Kind
 from binx.kernels.walk.machine import Action, EventClass
 
 
-class State(IntEnum):
+class BoundaryState(IntEnum):
     """State of the parser after an event."""
 
     OUTSIDE = 0
@@ -54,7 +54,7 @@ class Step(NamedTuple):
     """A transition: whether it starts or ends a transaction, the next state, and the kind of what ended."""
 
     action: Action
-    to: State
+    to: BoundaryState
     kind: Kind = Kind.KIND_OTHER
 
 
@@ -63,7 +63,7 @@ KEEP, START, END = Action.ACTION_KEEP, Action.ACTION_START, Action.ACTION_END
 ALONE = Action.ACTION_START_END
 
 
-def stay(state: State, *classes: EventClass) -> dict[EventClass, Step]:
+def stay(state: BoundaryState, *classes: EventClass) -> dict[EventClass, Step]:
     """Return steps for events that belong to the transaction and keep the state."""
     return {event_class: Step(KEEP, state) for event_class in classes}
 
@@ -85,93 +85,99 @@ STATEMENT_PARTS: Final = (
 )
 """Events allowed between BEGIN and COMMIT."""
 
-TRANSITIONS: Final[dict[State, dict[EventClass, Step]]] = {
-    State.OUTSIDE: {
-        E.CLASS_CONTROL: Step(KEEP, State.OUTSIDE),
-        E.CLASS_GTID: Step(START, State.NAMED),
-        E.CLASS_GTID_STANDALONE: Step(START, State.STANDALONE),
-        E.CLASS_GTID_GROUP: Step(START, State.OPEN),
-        E.CLASS_BEGIN: Step(START, State.OPEN),
-        E.CLASS_XA_START: Step(START, State.XA_OPEN),
-        E.CLASS_PREPARATION: Step(START, State.PREPARING),
-        E.CLASS_TABLE_MAP: Step(START, State.BARE_ROWS),
-        E.CLASS_ANNOTATION: Step(START, State.BARE_ROWS),
-        E.CLASS_LOAD_BLOCK: Step(START, State.LOADING),
-        E.CLASS_CHANGE: Step(ALONE, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_LOAD_END: Step(ALONE, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_STATEMENT: Step(ALONE, State.OUTSIDE, Kind.KIND_DDL),
-        E.CLASS_MARKER: Step(ALONE, State.OUTSIDE, Kind.KIND_OTHER),
-        E.CLASS_COMMIT: Step(ALONE, State.OUTSIDE, Kind.KIND_EMPTY),
-        E.CLASS_ROLLBACK: Step(ALONE, State.OUTSIDE, Kind.KIND_ROLLBACK),
-        E.CLASS_XA_COMMIT: Step(ALONE, State.OUTSIDE, Kind.KIND_XA_COMMIT),
-        E.CLASS_XA_ROLLBACK: Step(ALONE, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
-        E.CLASS_INCIDENT: Step(ALONE, State.OUTSIDE, Kind.KIND_INCIDENT),
-        E.CLASS_CONTEXT: Step(KEEP, State.OUTSIDE),
+TRANSITIONS: Final[dict[BoundaryState, dict[EventClass, Step]]] = {
+    BoundaryState.OUTSIDE: {
+        E.CLASS_CONTROL: Step(KEEP, BoundaryState.OUTSIDE),
+        E.CLASS_GTID: Step(START, BoundaryState.NAMED),
+        E.CLASS_GTID_STANDALONE: Step(START, BoundaryState.STANDALONE),
+        E.CLASS_GTID_GROUP: Step(START, BoundaryState.OPEN),
+        E.CLASS_BEGIN: Step(START, BoundaryState.OPEN),
+        E.CLASS_XA_START: Step(START, BoundaryState.XA_OPEN),
+        E.CLASS_PREPARATION: Step(START, BoundaryState.PREPARING),
+        E.CLASS_TABLE_MAP: Step(START, BoundaryState.BARE_ROWS),
+        E.CLASS_ANNOTATION: Step(START, BoundaryState.BARE_ROWS),
+        E.CLASS_LOAD_BLOCK: Step(START, BoundaryState.LOADING),
+        E.CLASS_CHANGE: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_DDL),
+        E.CLASS_MARKER: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_OTHER),
+        E.CLASS_COMMIT: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_EMPTY),
+        E.CLASS_ROLLBACK: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_XA_COMMIT: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+        E.CLASS_INCIDENT: Step(ALONE, BoundaryState.OUTSIDE, Kind.KIND_INCIDENT),
+        E.CLASS_CONTEXT: Step(KEEP, BoundaryState.OUTSIDE),
     },
-    State.NAMED: {
-        **stay(State.NAMED, E.CLASS_CONTROL, E.CLASS_CONTEXT, E.CLASS_PREPARATION, E.CLASS_ANNOTATION),
-        **stay(State.NAMED, E.CLASS_LOAD_BLOCK),
-        E.CLASS_BEGIN: Step(KEEP, State.OPEN),
-        E.CLASS_XA_START: Step(KEEP, State.XA_OPEN),
-        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_EMPTY),
-        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
-        E.CLASS_CHANGE: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_STATEMENT: Step(END, State.OUTSIDE, Kind.KIND_DDL),
-        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_XA_COMMIT),
-        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
-        E.CLASS_PAYLOAD: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_INCIDENT: Step(END, State.OUTSIDE, Kind.KIND_INCIDENT),
-    },
-    State.STANDALONE: {
+    BoundaryState.NAMED: {
         **stay(
-            State.STANDALONE, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_ANNOTATION, E.CLASS_LOAD_BLOCK
+            BoundaryState.NAMED, E.CLASS_CONTROL, E.CLASS_CONTEXT, E.CLASS_PREPARATION, E.CLASS_ANNOTATION
         ),
-        **stay(State.STANDALONE, E.CLASS_TABLE_MAP, E.CLASS_ROWS),
-        E.CLASS_ROWS_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_EMPTY),
-        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
-        E.CLASS_CHANGE: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_STATEMENT: Step(END, State.OUTSIDE, Kind.KIND_DDL),
-        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_XA_COMMIT),
-        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
-        E.CLASS_INCIDENT: Step(END, State.OUTSIDE, Kind.KIND_INCIDENT),
+        **stay(BoundaryState.NAMED, E.CLASS_LOAD_BLOCK),
+        E.CLASS_BEGIN: Step(KEEP, BoundaryState.OPEN),
+        E.CLASS_XA_START: Step(KEEP, BoundaryState.XA_OPEN),
+        E.CLASS_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_EMPTY),
+        E.CLASS_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_CHANGE: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DDL),
+        E.CLASS_XA_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+        E.CLASS_PAYLOAD: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_INCIDENT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_INCIDENT),
     },
-    State.OPEN: {
-        **stay(State.OPEN, *STATEMENT_PARTS),
-        E.CLASS_XA_START: Step(KEEP, State.XA_OPEN),
-        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
-        E.CLASS_XA_PREPARE: Step(END, State.OUTSIDE, Kind.KIND_XA_PREPARE),
-        E.CLASS_XA_ONE_PHASE: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_XA_COMMIT),
-        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+    BoundaryState.STANDALONE: {
+        **stay(
+            BoundaryState.STANDALONE,
+            E.CLASS_CONTROL,
+            E.CLASS_PREPARATION,
+            E.CLASS_ANNOTATION,
+            E.CLASS_LOAD_BLOCK,
+        ),
+        **stay(BoundaryState.STANDALONE, E.CLASS_TABLE_MAP, E.CLASS_ROWS),
+        E.CLASS_ROWS_END: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_EMPTY),
+        E.CLASS_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_CHANGE: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DDL),
+        E.CLASS_XA_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+        E.CLASS_INCIDENT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_INCIDENT),
     },
-    State.XA_OPEN: {
-        **stay(State.XA_OPEN, *STATEMENT_PARTS),
-        E.CLASS_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_ROLLBACK),
-        E.CLASS_XA_PREPARE: Step(END, State.OUTSIDE, Kind.KIND_XA_PREPARE),
-        E.CLASS_XA_ONE_PHASE: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_XA_COMMIT: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_XA_ROLLBACK: Step(END, State.OUTSIDE, Kind.KIND_XA_ROLLBACK),
+    BoundaryState.OPEN: {
+        **stay(BoundaryState.OPEN, *STATEMENT_PARTS),
+        E.CLASS_XA_START: Step(KEEP, BoundaryState.XA_OPEN),
+        E.CLASS_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_XA_PREPARE: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_PREPARE),
+        E.CLASS_XA_ONE_PHASE: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_XA_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_COMMIT),
+        E.CLASS_XA_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_ROLLBACK),
     },
-    State.PREPARING: {
-        **stay(State.PREPARING, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_LOAD_BLOCK),
-        E.CLASS_BEGIN: Step(KEEP, State.OPEN),
-        E.CLASS_CHANGE: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
-        E.CLASS_STATEMENT: Step(END, State.OUTSIDE, Kind.KIND_DDL),
+    BoundaryState.XA_OPEN: {
+        **stay(BoundaryState.XA_OPEN, *STATEMENT_PARTS),
+        E.CLASS_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_ROLLBACK),
+        E.CLASS_XA_PREPARE: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_PREPARE),
+        E.CLASS_XA_ONE_PHASE: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_XA_COMMIT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_XA_ROLLBACK: Step(END, BoundaryState.OUTSIDE, Kind.KIND_XA_ROLLBACK),
     },
-    State.BARE_ROWS: {
-        **stay(State.BARE_ROWS, E.CLASS_CONTROL, E.CLASS_ANNOTATION, E.CLASS_TABLE_MAP, E.CLASS_ROWS),
-        E.CLASS_ROWS_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+    BoundaryState.PREPARING: {
+        **stay(BoundaryState.PREPARING, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_LOAD_BLOCK),
+        E.CLASS_BEGIN: Step(KEEP, BoundaryState.OPEN),
+        E.CLASS_CHANGE: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_LOAD_END: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+        E.CLASS_STATEMENT: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DDL),
     },
-    State.LOADING: {
-        **stay(State.LOADING, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_LOAD_BLOCK),
-        E.CLASS_BEGIN: Step(KEEP, State.OPEN),
-        E.CLASS_LOAD_END: Step(END, State.OUTSIDE, Kind.KIND_DML),
+    BoundaryState.BARE_ROWS: {
+        **stay(BoundaryState.BARE_ROWS, E.CLASS_CONTROL, E.CLASS_ANNOTATION, E.CLASS_TABLE_MAP, E.CLASS_ROWS),
+        E.CLASS_ROWS_END: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
+    },
+    BoundaryState.LOADING: {
+        **stay(BoundaryState.LOADING, E.CLASS_CONTROL, E.CLASS_PREPARATION, E.CLASS_LOAD_BLOCK),
+        E.CLASS_BEGIN: Step(KEEP, BoundaryState.OPEN),
+        E.CLASS_LOAD_END: Step(END, BoundaryState.OUTSIDE, Kind.KIND_DML),
     },
 }
 
@@ -179,7 +185,7 @@ TRANSITIONS: Final[dict[State, dict[EventClass, Step]]] = {
 def compiled() -> tuple[bytes, bytes, bytes]:
     """Return the table in the compiled scan's form: actions, next states and kinds, by state × class."""
     classes = int(EventClass.CLASSES)
-    actions = bytearray([Action.ACTION_ILLEGAL]) * (len(State) * classes)
+    actions = bytearray([Action.ACTION_ILLEGAL]) * (len(BoundaryState) * classes)
     states = bytearray(len(actions))
     kinds = bytearray(len(actions))
     for state, steps in TRANSITIONS.items():

@@ -16,7 +16,7 @@ from binx.event.payload import errors_at_event, whole_events
 from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, window_events
 from binx.kernels.walk.machine import Action, EventClass
 from binx.kernels.walk.scan import Level
-from binx.log.boundary import TRANSITIONS, State, Step
+from binx.log.boundary import TRANSITIONS, BoundaryState, Step
 from binx.log.damage import EventSearch
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
@@ -82,14 +82,14 @@ class EventWalk:
 
     def reset(self) -> None:
         """Treat the transaction as ended."""
-        self._state = State.OUTSIDE
+        self._state = BoundaryState.OUTSIDE
         self.transaction = None
         self._gtid: str | None = None
 
     @property
     def is_inside(self) -> bool:
         """Whether a transaction is open."""
-        return self._state is not State.OUTSIDE
+        return self._state is not BoundaryState.OUTSIDE
 
     def _note_fault(self, fault: str, position: int) -> None:
         count, first = self.faults.get(fault, (0, position))
@@ -166,7 +166,7 @@ class EventWalk:
         expected = step is not None
         if step is None and event_class != UNREADABLE:
             self.reset()
-            step = _STEPS[State.OUTSIDE].get(event_class)
+            step = _STEPS[BoundaryState.OUTSIDE].get(event_class)
         if step is not None and step.action in _STARTS:
             self.transaction = position
             if event_class in _NAMING:

@@ -22,14 +22,14 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, par
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.scanning import Ending, Resumption, Totals
-from binx.log.succession import Listed, LogFacts
+from binx.log.succession import IndexEntry, LogFacts
 from binx.source import READ_BYTES, PlainFile, Source, open_source
 from binx.source.base import BorrowedHead
 from binx.source.foreign import HEAD_SIZE
 from binx.source.names import number_of
 
 if TYPE_CHECKING:
-    from binx.source.keyring import Keys
+    from binx.source.keyring import ReplicationKeys
 
 FORMAT_FROM = "BINX_FORMAT_FROM"
 """Environment variable: a log whose first event replaces a damaged one."""
@@ -51,7 +51,7 @@ class BinlogFile:
         self.own_size = source.size
         """Size of the file itself, even if its last transaction continues in the next relay logs."""
         self.resumption: Resumption | None = None
-        self.listed: Listed | None = None
+        self.listed: IndexEntry | None = None
         """Its entry in a server's index, if it was named by one."""
         self.copies: list[str] = []
         """Logs that are left out, as they are copies of this one or of its beginning."""
@@ -61,7 +61,7 @@ class BinlogFile:
         """The error of the first event, if that of another log replaces it."""
         self.find_index: Callable[[], StoredScan | None] | None = None
         """Opens the file's index if there is a valid one; set if index files may be used."""
-        self.keys: Keys | None = None
+        self.keys: ReplicationKeys | None = None
         """The keys that it was opened with, for its index; None for those in the environment."""
         try:
             if read_magic(source.window(0, HEAD_SIZE)) is Magic.ENCRYPTED:
@@ -94,7 +94,7 @@ class BinlogFile:
             )
 
     @classmethod
-    def open(cls, path: str, keys: Keys | None = None) -> Self:
+    def open(cls, path: str, keys: ReplicationKeys | None = None) -> Self:
         """Open a file by its path; ``-`` is standard input.
 
         Args:
@@ -276,13 +276,13 @@ def _first_time(events: memoryview) -> int:
     return 0
 
 
-def _head_of(path: str, keys: Keys | None) -> bytes:
+def _head_of(path: str, keys: ReplicationKeys | None) -> bytes:
     """Return the magic and the first event of a log."""
     with BinlogFile.inside(open_source(path, keys)) as file:
         return bytes(file.source.window(0, file.first_position))
 
 
-def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
+def open_files(paths: list[str], keys: ReplicationKeys | None = None) -> list[BinlogFile]:
     """Open several files; if one cannot be opened, all are closed."""
     files: list[BinlogFile] = []
     try:

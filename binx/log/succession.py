@@ -31,7 +31,7 @@ ROTATION_SECONDS = 2
 """Most seconds between a ROTATE and the beginning of the next log, which a server writes in one step."""
 
 
-class Listed(NamedTuple):
+class IndexEntry(NamedTuple):
     """A position in a server's index."""
 
     index_path: str
@@ -64,7 +64,7 @@ class LogFacts(NamedTuple):
     stopped: bool = False
     ended: int | None = None
     gtids_before: GtidSet | None = None
-    listed: Listed | None = None
+    listed: IndexEntry | None = None
 
     @property
     def base(self) -> str:
@@ -102,7 +102,7 @@ class LogFacts(NamedTuple):
         return self.next_log or next_name(self.name)
 
 
-class ProblemKind(Enum):
+class ChainProblemKind(Enum):
     """Kind of problem between two logs."""
 
     GAP = "gap"
@@ -120,7 +120,7 @@ class ProblemKind(Enum):
 class ChainProblem(NamedTuple):
     """A problem between two consecutive logs."""
 
-    kind: ProblemKind
+    kind: ChainProblemKind
     before: LogFacts
     after: LogFacts
     message: str
@@ -138,7 +138,7 @@ class ChainProblem(NamedTuple):
             until: its end, exclusive.
         """
         return (
-            self.kind in (ProblemKind.GAP, ProblemKind.CUT)
+            self.kind in (ChainProblemKind.GAP, ChainProblemKind.CUT)
             and (until is None or self.before.written * MICROSECONDS < until)
             and (since is None or (self.after.begun + ROTATION_SECONDS) * MICROSECONDS > since)
         )
@@ -177,27 +177,27 @@ def problems_between(
         content: returns the GTIDs in the earlier log, None if they are unknown; called if they decide.
     """
 
-    def problem(kind: ProblemKind, message: str) -> ChainProblem:
+    def problem(kind: ChainProblemKind, message: str) -> ChainProblem:
         return ChainProblem(kind, before, after, message)
 
     if before.identity == after.identity:
-        yield problem(ProblemKind.REPEATED, f"both are {after.name} of the same server and time")
+        yield problem(ChainProblemKind.REPEATED, f"both are {after.name} of the same server and time")
         return
     if not follows(before, after):
         more = "" if before.base == after.base else ", a log of another name: what may be between is unknown"
-        yield problem(ProblemKind.GAP, f"expected {before.expected} to follow, found {after.name}{more}")
+        yield problem(ChainProblemKind.GAP, f"expected {before.expected} to follow, found {after.name}{more}")
     elif before.next_log is None and not before.stopped:
         message = "no ROTATE or STOP at the end: the server crashed, or the file was truncated"
         missing, _ = differences(before, content(), after)
         if missing:
             message += f"; the GTIDs {missing}, which the next file lists as logged before it, are missing"
-        yield problem(ProblemKind.CUT if missing else ProblemKind.NOT_CLOSED, message)
+        yield problem(ChainProblemKind.CUT if missing else ChainProblemKind.NOT_CLOSED, message)
     lost = lost_gtids(before, after)
     if lost and before.flavour is Flavour.MARIADB:
         lost &= differences(before, content(), after)[1]
     if lost:
         yield problem(
-            ProblemKind.GTIDS_LOST,
+            ChainProblemKind.GTIDS_LOST,
             f"the GTIDs {lost} are not among those that the file lists as logged before it",
         )
 
@@ -391,7 +391,7 @@ def ordered(logs: Sequence[LogFacts]) -> list[list[int]]:
     Returns:
         For each chain, in the order of their beginnings, the indexes of its logs.
     """
-    chains = [_order_of_chain(logs, runs) for runs in _Chains(logs).chains()]
+    chains = [_order_of_chain(logs, runs) for runs in _ChainRuns(logs).chains()]
     return sorted(chains, key=lambda chain: (logs[chain[0]].begun, logs[chain[0]].name, logs[chain[0]].path))
 
 
@@ -405,7 +405,7 @@ def _order_of_chain(logs: Sequence[LogFacts], runs: Sequence[Run]) -> list[int]:
     return chain
 
 
-class _Chains:
+class _ChainRuns:
     """Groups logs into chains, each as its runs in numeric order."""
 
     def __init__(self, logs: Sequence[LogFacts]) -> None:

@@ -29,9 +29,9 @@ from binx.errors import (
 from binx.event.format import MAGIC_SIZE
 from binx.event.gtid.sets import GtidSet
 from binx.pull.login import Login
-from binx.pull.mirror import DiskFullError, Tail, read_tail
+from binx.pull.mirror import DiskFullError, NewestLog, read_tail
 from binx.pull.server import LogPosition, Server
-from binx.pull.state import LOCK, Chain, PullState, now_text, read_state
+from binx.pull.state import LOCK, PulledChain, PullState, now_text, read_state
 from binx.pull.transfer import SILENT_PERIODS, Progress, Transfer, first_log
 from binx.source.names import number_of
 from binx.source.wording import counted
@@ -179,7 +179,7 @@ class Pull:
     _until: LogPosition | None = None
     _control: Server | None = None
     _archiving: _Archiving | None = None
-    _previous: Tail | None = None
+    _previous: NewestLog | None = None
     _damage: tuple[str, int] = ("", 0)
     _lag_time: float = 0.0
     _status_time: float = 0.0
@@ -292,7 +292,7 @@ class Pull:
                 resumed = tail is not None and not (transfer is not None and transfer.has_compared)
                 raise explained(error, log, resumed=resumed) from error.__cause__
 
-    def _chain_of(self, server: Server) -> tuple[Chain, Tail | None]:
+    def _chain_of(self, server: Server) -> tuple[PulledChain, NewestLog | None]:
         """Return the chain to pull and its newest log; a new chain if requested."""
         request, chains = self.request, self._state.chains
         if chains and (self.has_connected or not request.new_chain):
@@ -309,7 +309,7 @@ class Pull:
                     ) from error
             if not request.continues:
                 raise chain.refuse(server.facts, server.name)
-        chain = Chain.of(server.facts, len(chains), self._first_log(server))
+        chain = PulledChain.of(server.facts, len(chains), self._first_log(server))
         with output_errors(request.folder):
             (request.folder / chain.folder).mkdir(exist_ok=True)
         self._previous = read_tail(request.folder / chains[-1].folder) if chains else None

@@ -39,7 +39,7 @@ class DiskFullError(OutputError):
     """There is no space for arriving events; what was written before stays."""
 
 
-class Tail(NamedTuple):
+class NewestLog(NamedTuple):
     """The newest log of a chain on disk.
 
     Attributes:
@@ -70,7 +70,7 @@ class Tail(NamedTuple):
         return self.listed | self.content
 
 
-def read_tail(folder: Path) -> Tail | None:
+def read_tail(folder: Path) -> NewestLog | None:
     """Verify every event of a chain's newest log and return it; None if there is none.
 
     A log that was begun when the machine failed, and has no first event, is removed. In a log that is still
@@ -94,7 +94,7 @@ def read_tail(folder: Path) -> Tail | None:
     return None
 
 
-def _read(path: Path) -> Tail | None:
+def _read(path: Path) -> NewestLog | None:
     """Check a log as when it arrived; return None if it has no first event."""
     try:
         with path.open("rb", buffering=0) as file:
@@ -112,7 +112,7 @@ def _is_begun(head: bytes) -> bool:
     return len(head) == _COMPARED_BYTES or 0 < size <= len(head) - MAGIC_SIZE
 
 
-def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
+def _tail_of(file: FileIO, name: str, head: bytes) -> NewestLog:
     description = parse_format(head, MAGIC_SIZE)
     format_event = head[MAGIC_SIZE : MAGIC_SIZE + event_size(head[MAGIC_SIZE:])]
     verify_format_checksum(format_event, description)
@@ -132,7 +132,7 @@ def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
             raise
     listed, content = checks.listed or GtidSet(), checks.gtids()
     gtids = listed | content
-    return Tail(
+    return NewestLog(
         name,
         description,
         format_event,

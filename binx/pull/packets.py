@@ -1,7 +1,7 @@
 """Receive a dump from a non-blocking socket: events of the log file, and other packets.
 
-The kernel unpacks events into one buffer, in which :class:`Arrivals` keeps what is not checked yet. Memory is
-bounded: the rest stays in the socket.
+The kernel unpacks events into one buffer, in which :class:`DumpPackets` keeps what is not checked yet. Memory
+is bounded: the rest stays in the socket.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SpecialEvent(NamedTuple):
         return view[HEADER_SIZE:]
 
 
-class Arrivals:
+class DumpPackets:
     """The packets of one dump.
 
     Args:

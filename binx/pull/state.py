@@ -42,7 +42,7 @@ CONTRACT = Contract(2, again="pull into another folder", steps={1: _renamed})
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class PulledChain:
     """A run of logs of one server.
 
     Attributes:
@@ -62,7 +62,7 @@ class Chain:
     missing_gtids: str = ""
 
     @classmethod
-    def of(cls, facts: ServerFacts, number: int, first: str) -> Chain:
+    def of(cls, facts: ServerFacts, number: int, first: str) -> PulledChain:
         """Return a chain that begins now, after that many others."""
         return cls(
             f"chain-{number + 1}" if number else "",
@@ -100,7 +100,7 @@ class Chain:
 class PullState:
     """The chains of a folder, the current one, and the progress of the last pull."""
 
-    chains: list[Chain] = field(default_factory=list)
+    chains: list[PulledChain] = field(default_factory=list)
     status: dict[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
@@ -119,7 +119,7 @@ def read_state(folder: Path) -> PullState | None:
     path = folder / STATE
     try:
         document = CONTRACT.migrated(json.loads(path.read_bytes()), str(path))
-        return PullState([Chain(**chain) for chain in document["chains"]], dict(document["status"]))
+        return PullState([PulledChain(**chain) for chain in document["chains"]], dict(document["status"]))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (ValueError, KeyError, TypeError) as error:

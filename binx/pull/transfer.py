@@ -19,8 +19,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.log.succession import gtid_differences
 from binx.pull.checks import LastTransaction, LogChecks
-from binx.pull.mirror import LogFile, Tail, has_same_format
-from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent
+from binx.pull.mirror import LogFile, NewestLog, has_same_format
+from binx.pull.packets import HEARTBEATS, DumpPackets, SpecialEvent
 from binx.pull.server import LogPosition, Server
 from binx.source.names import is_named_next, next_name
 
@@ -84,7 +84,7 @@ class Transfer:
         self,
         server: Server,
         folder: Path,
-        tail: Tail | None,
+        tail: NewestLog | None,
         first: str,
         until: LogPosition | None,
         progress: Progress,
@@ -92,7 +92,7 @@ class Transfer:
         silence: float,
         semi_sync: bool = False,
         interval: bool = False,
-        previous: Tail | None = None,
+        previous: NewestLog | None = None,
         report_missing: Callable[[GtidSet], None] = lambda gtids: None,
         is_stopped: Callable[[], bool] = lambda: False,
         tick: Callable[[], None] = lambda: None,
@@ -106,7 +106,7 @@ class Transfer:
         self._interval = interval
         self._is_stopped = is_stopped
         self._tick = tick
-        self._arrivals = Arrivals(server.socket, server.name, semi_sync=semi_sync)
+        self._arrivals = DumpPackets(server.socket, server.name, semi_sync=semi_sync)
         self._file: LogFile | None = None
         self._checks: LogChecks | None = None
         self._whole_end = 0
@@ -347,7 +347,7 @@ def _named_log(rotate: memoryview) -> str:
 
 def first_log(server: Server, silence: float) -> str:
     """Return the log with which the server begins a dump that was already requested."""
-    arrivals = Arrivals(server.socket, server.name, semi_sync=False)
+    arrivals = DumpPackets(server.socket, server.name, semi_sync=False)
     begun = monotonic()
     while monotonic() - begun < silence:
         if not arrivals.receive():

@@ -22,7 +22,7 @@ from binx.log.held import HeldTransactions, logs_of_backup
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scan import find_transactions
 from binx.log.selection.moments import MICROSECONDS, format_time
-from binx.log.succession import ProblemKind, differences, list_gtids
+from binx.log.succession import ChainProblemKind, differences, list_gtids
 from binx.source.names import base_of, number_of, numbered_name
 from binx.source.wording import listed
 
@@ -179,7 +179,7 @@ def plan_recovery(
         DamagedError, UnsupportedError: a log cannot be read as far as needed.
     """
     logs = logs_of_backup(chain, backup)
-    planner = _Planner(logs, backup, target or Target())
+    planner = _RecoveryPlanner(logs, backup, target or Target())
     planner.walk()
     planner.note_gtid_mode()
     others = [ends for ends in chain if ends.chain != logs[0].chain]
@@ -203,7 +203,7 @@ def plan_recovery(
     return planner.plan
 
 
-class _Planner:
+class _RecoveryPlanner:
     def __init__(self, logs: list[ChainLog], backup: BackupPosition, target: Target) -> None:
         self._logs = logs
         self._backup = backup
@@ -430,12 +430,12 @@ class _Planner:
         # If both logs list all GTIDs before them, only logs without transactions can be missing between.
         proven = self._held.by_gtid and list_gtids(before.facts, after.facts) and not lost
         for problem in chain_problems([before, after], [content]):
-            if problem.kind is ProblemKind.GAP and not proven:
+            if problem.kind is ChainProblemKind.GAP and not proven:
                 self._add_logs_missing_between(before, after)
                 self._refuse(f"{before.file.path}: {problem.message}")
-            elif problem.kind is ProblemKind.GTIDS_LOST and self._held.by_gtid:
+            elif problem.kind is ChainProblemKind.GTIDS_LOST and self._held.by_gtid:
                 self._refuse(f"{after.file.path}: {problem.message}; GTIDs may have begun anew")
-            elif problem.kind in (ProblemKind.NOT_CLOSED, ProblemKind.CUT):
+            elif problem.kind in (ChainProblemKind.NOT_CLOSED, ChainProblemKind.CUT):
                 self._note(f"{before.file.path}: {problem.message}")
         if lost:
             self.plan.missing_gtids |= lost

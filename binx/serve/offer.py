@@ -19,7 +19,7 @@ from binx.log.file import BinlogFile
 from binx.log.identifiers import gtids_of, marked_gtids
 from binx.log.scan import Scan
 from binx.log.selection.moments import Position, index_of_file
-from binx.log.succession import ProblemKind, differences, list_gtids
+from binx.log.succession import ChainProblemKind, differences, list_gtids
 from binx.recovery.plan import Target, plan_recovery
 
 
@@ -135,12 +135,12 @@ def _refuse_unfit(chain: Sequence[ChainLog]) -> None:
             )
     files = {log.facts.path: log.file for log in chain}
     for problem in chain_problems(chain):
-        if problem.kind is ProblemKind.GAP and list_gtids(problem.before, problem.after):
+        if problem.kind is ChainProblemKind.GAP and list_gtids(problem.before, problem.after):
             content = gtids_of(Scan(files[problem.before.path]))
             if not differences(problem.before, content, problem.after)[0]:
                 # What is missing has no transactions.
                 continue
-        if problem.lacks_transactions() or problem.kind is ProblemKind.GTIDS_LOST:
+        if problem.lacks_transactions() or problem.kind is ChainProblemKind.GTIDS_LOST:
             raise AbsentError(
                 f"{problem.message}; replicas would lack what is between, so give the missing log, or only"
                 " the logs after it",

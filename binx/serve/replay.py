@@ -27,7 +27,7 @@ from binx.pull.login import Login
 from binx.recovery.plan import RecoveryPlan
 from binx.serve.login import Account, Entrance
 from binx.serve.offer import Offer, gtids_up_to, offer_of
-from binx.serve.replica import CHANNEL, Progress, Replica, Source, connected_replica
+from binx.serve.replica import CHANNEL, Replica, ReplicaProgress, ServedSource, connected_replica
 from binx.serve.service import Address, Service
 from binx.source.wording import counted
 
@@ -37,7 +37,7 @@ _PATIENCE = 120.0
 """Seconds without an answer of the target, or without its connection, after which it is given up."""
 
 
-class Step(NamedTuple):
+class ReplayProgress(NamedTuple):
     """How far a replay is.
 
     Attributes:
@@ -151,7 +151,7 @@ class Replay:
         entrance: Entrance,
         tables: Sequence[tuple[str, str]],
         say: Callable[[str], None],
-        tick: Callable[[Step], None],
+        tick: Callable[[ReplayProgress], None],
     ) -> None:
         if not (offer.is_mariadb or offer.gtid_mode == "ON"):
             raise UnsupportedError(
@@ -195,7 +195,7 @@ class Replay:
         return self._offer.description.flavour
 
     @contextmanager
-    def _serving(self) -> Iterator[Source]:
+    def _serving(self) -> Iterator[ServedSource]:
         password = secrets.token_hex(16)
         entrance = replace(self._entrance, account=Account(_USER, password))
         service = Service(self._offer, entrance, self._listen, self._say, once=False)
@@ -203,12 +203,12 @@ class Replay:
         thread.start()
         try:
             host, port = service.address
-            yield Source(host, port, _USER, password, entrance.tls is not None)
+            yield ServedSource(host, port, _USER, password, entrance.tls is not None)
         finally:
             service.stop.set()
             thread.join()
 
-    def _replay(self, replica: Replica, source: Source) -> Outcome:
+    def _replay(self, replica: Replica, source: ServedSource) -> Outcome:
         replica.refuse_unfit()
         progress = replica.progress()
         self._refuse_unfiltered(progress)
@@ -242,11 +242,11 @@ class Replay:
                     f"it does not reach {source.host}:{source.port} ({progress.waiting}); --listen says where"
                     " binx is for it"
                 )
-            self._tick(Step(self._bytes(progress), self._plan.bytes, self._applied(executed)))
+            self._tick(ReplayProgress(self._bytes(progress), self._plan.bytes, self._applied(executed)))
         replica.halt()
         return self._outcome(replica, is_complete=False)
 
-    def _refuse_unfiltered(self, progress: Progress | None) -> None:
+    def _refuse_unfiltered(self, progress: ReplicaProgress | None) -> None:
         """Refuse a replica that runs with another filter, as one does that was restarted meanwhile."""
         if progress is None or not (progress.is_running or progress.error):
             return
@@ -265,7 +265,7 @@ class Replay:
     def _has_all(self, executed: GtidSet) -> bool:
         return not HeldTransactions(BackupPosition(gtids=executed), None).missing(self._offer.gtids)
 
-    def _bytes(self, progress: Progress) -> int:
+    def _bytes(self, progress: ReplicaProgress) -> int:
         """Return the bytes of the plan's parts that are applied."""
         if progress.file not in self._starts:
             return 0

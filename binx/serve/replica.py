@@ -35,7 +35,7 @@ _SINCE = (8, 0, 23)
 """Older versions of MySQL do not have these words."""
 
 
-class Source(NamedTuple):
+class ServedSource(NamedTuple):
     """Where a replica finds its source; the account is the one that the service lets in."""
 
     host: str
@@ -45,7 +45,7 @@ class Source(NamedTuple):
     has_tls: bool
 
 
-class Progress(NamedTuple):
+class ReplicaProgress(NamedTuple):
     """How far a replica is.
 
     Attributes:
@@ -104,11 +104,11 @@ class Replica(ABC):
                     f" {channel or 'without a name'}; stop it first (STOP {self.word})"
                 )
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> ReplicaProgress | None:
         """Return how far it is; None if it has no channel of binx."""
         return dict(self._channels()).get(CHANNEL)
 
-    def connect(self, source: Source, tables: Sequence[tuple[str, str]]) -> None:
+    def connect(self, source: ServedSource, tables: Sequence[tuple[str, str]]) -> None:
         """Begin to replicate, or go on, where its GTIDs are.
 
         Args:
@@ -151,12 +151,12 @@ class Replica(ABC):
     def _forget(self) -> None: ...
 
     @abstractmethod
-    def _channels(self) -> list[tuple[str, Progress]]: ...
+    def _channels(self) -> list[tuple[str, ReplicaProgress]]: ...
 
     def _execute(self, statement: str) -> None:
         self._connection.execute(statement)
 
-    def _rows_of(self, statement: str, channel: str, source: str) -> Iterator[tuple[str, Progress]]:
+    def _rows_of(self, statement: str, channel: str, source: str) -> Iterator[tuple[str, ReplicaProgress]]:
         """Read the status of all channels.
 
         Args:
@@ -183,7 +183,7 @@ class Replica(ABC):
             failed = error if number != "0" else io_error if io_number != "0" and receives == "No" else ""
             yield (
                 row[channel],
-                Progress(
+                ReplicaProgress(
                     file,
                     int(position),
                     receives != "No" or applies != "No",
@@ -236,11 +236,11 @@ class MySQLReplica(Replica):
     def _forget(self) -> None:
         self._execute(self._named("RESET REPLICA ALL {}"))
 
-    def _channels(self) -> list[tuple[str, Progress]]:
+    def _channels(self) -> list[tuple[str, ReplicaProgress]]:
         channels = list(self._rows_of("SHOW REPLICA STATUS", "Channel_Name", "Source"))
         return [(name, self._explained(progress, name)) for name, progress in channels]
 
-    def _explained(self, progress: Progress, channel: str) -> Progress:
+    def _explained(self, progress: ReplicaProgress, channel: str) -> ReplicaProgress:
         """Name the error of the worker that failed, of which the status says only that there is one."""
         if not progress.error:
             return progress
@@ -294,7 +294,7 @@ class MariaDBReplica(Replica):
     def _forget(self) -> None:
         self._execute(self._named("RESET SLAVE {} ALL"))
 
-    def _channels(self) -> list[tuple[str, Progress]]:
+    def _channels(self) -> list[tuple[str, ReplicaProgress]]:
         return list(self._rows_of("SHOW ALL SLAVES STATUS", "Connection_name", "Master"))
 
 

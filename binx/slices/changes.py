@@ -26,7 +26,7 @@ from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, every_table
 from binx.rows.statements import Statement
 from binx.slices.items import Begin, End, Frames, Item, RowTexts, Run, WholeTexts
-from binx.slices.rendering import Piece, Renderer, StatementSizes
+from binx.slices.rendering import MergedChanges, Renderer, StatementSizes
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 
@@ -148,8 +148,10 @@ def ordered_changes(
     for part in selected:
         decoder = reading.of(part.file, part.payloads)
 
-        def piece(batches: Iterable[ChangeBatch], last_version: int, file: BinlogFile = part.file) -> Piece:
-            return Piece(
+        def piece(
+            batches: Iterable[ChangeBatch], last_version: int, file: BinlogFile = part.file
+        ) -> MergedChanges:
+            return MergedChanges(
                 chain.from_iterable(render(batch, file) for batch in batches),
                 backwards=backwards,
                 separator=separator,
@@ -178,7 +180,7 @@ class _Walk:
         part: Selected,
         facts: Sequence[str] | None,
         frames: Frames | None,
-        make_piece: Callable[[Iterable[ChangeBatch], int], Piece],
+        make_piece: Callable[[Iterable[ChangeBatch], int], MergedChanges],
         sizes: StatementSizes | None,
     ) -> None:
         self._part = part
@@ -247,7 +249,7 @@ class _Walk:
         while self._waiting:
             yield from self._statement()
 
-    def _changes(self, piece: Piece, *, final: bool) -> Iterator[Item]:
+    def _changes(self, piece: MergedChanges, *, final: bool) -> Iterator[Item]:
         """Yield the changes of a piece, and the waiting statements before them."""
         run, runs = 0, len(piece.ends)
         # The last transaction may continue after the piece.
@@ -278,7 +280,7 @@ class _Walk:
         if self._sizes is not None:
             self._sizes.take(piece.long_texts, piece.longest)
 
-    def _run(self, piece: Piece, run: int) -> Iterator[Item]:
+    def _run(self, piece: MergedChanges, run: int) -> Iterator[Item]:
         """Yield a run of changes, divided where waiting statements stand between two of them."""
         version, mark = piece.versions[run], piece.marks[run]
         first, last = piece.ends[run - 1] if run else 0, piece.ends[run]

@@ -21,7 +21,7 @@ from binx.log.events import RawEvent, raw_events
 from binx.rows.reading import Reading
 from binx.rows.statements import Statement
 from binx.slices.items import Begin, Item, RowTexts
-from binx.slices.rendering import Piece
+from binx.slices.rendering import MergedChanges
 
 _TYPE_OFFSET = 4
 _ROWS_POST_HEADER = 8
@@ -37,7 +37,7 @@ class EventRows:
         source: the transaction's row changes, from the event's first one on.
     """
 
-    def __init__(self, count: int | None, source: _Rows) -> None:
+    def __init__(self, count: int | None, source: _TransactionImages) -> None:
         self.count = count
         self._source = source
         self._ordinal = 0
@@ -59,7 +59,7 @@ class EventRows:
         for _ in self._runs(None):
             pass
 
-    def _runs(self, limit: int | None) -> Iterator[tuple[Piece, int, int, int]]:
+    def _runs(self, limit: int | None) -> Iterator[tuple[MergedChanges, int, int, int]]:
         left = (self.count or 0) - self._ordinal
         left = left if limit is None else min(left, limit)
         while left:
@@ -70,7 +70,7 @@ class EventRows:
             yield piece, first, last, ordinal
 
 
-class _Rows:
+class _TransactionImages:
     """The row changes of a transaction, taken a few at a time."""
 
     def __init__(self, begin: Begin, items: Iterator[Item]) -> None:
@@ -80,7 +80,7 @@ class _Rows:
         self._at = 0
         self._ended = False
 
-    def take(self, limit: int) -> tuple[Piece, int, int]:
+    def take(self, limit: int) -> tuple[MergedChanges, int, int]:
         """Take at most ``limit`` of the next row changes: their piece, and their range in it."""
         texts = self.next_run()
         if texts is None:
@@ -119,7 +119,7 @@ def events_with_rows(
         DamagedError, UnsupportedError: an event cannot be read, or its rows differ from the decoded ones.
     """
     description, facts = begin.table.format, begin.facts
-    source = _Rows(begin, items)
+    source = _TransactionImages(begin, items)
 
     def widths(body: bytes) -> list[int | None] | None:
         # The decoder must have reached the event whose rows are counted.

@@ -16,7 +16,7 @@ from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import anonymous_id
 from binx.rows.statements import Statement
-from binx.slices.rendering import Piece
+from binx.slices.rendering import MergedChanges
 from binx.slices.search import Selected
 from binx.source.wording import encoded
 
@@ -63,7 +63,7 @@ class RowTexts:
         mark: the mark that the renderer gave all of them.
     """
 
-    piece: Piece
+    piece: MergedChanges
     first: int
     last: int
     mark: int
@@ -102,7 +102,7 @@ class Run(NamedTuple):
     part: Selected
     taken: array[int]
     first: int
-    piece: Piece
+    piece: MergedChanges
     run: int
     stop: int
 

@@ -188,7 +188,7 @@ def gathered(chunks: Iterable[bytes | memoryview]) -> Iterator[bytearray]:
     yield buffer
 
 
-class Piece(ChangeTexts):
+class MergedChanges(ChangeTexts):
     """Row changes of several tables, merged by commit version and row number.
 
     Args:

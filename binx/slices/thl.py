@@ -80,7 +80,7 @@ def write_thl(
     items = ordered_changes(selected, reading, _rows)
     for item in items:
         if isinstance(item, Begin):
-            transaction = _Transaction(item, output, fragment_bytes)
+            transaction = _ThlTransaction(item, output, fragment_bytes)
             for raw, rows in events_with_rows(item, items, reading):
                 transaction.take(raw, rows)
             transaction.end()
@@ -112,7 +112,7 @@ def _row(images: BatchImages, values: ColumnTexts, group: ChangeGroup) -> Parts:
             yield b"\n"
 
 
-class _Transaction:
+class _ThlTransaction:
     def __init__(self, begin: Begin, output: Sink, fragment_bytes: int) -> None:
         self._facts = begin.facts
         self._output = output

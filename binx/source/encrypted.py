@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from binx.errors import EncryptedError, TruncatedError
 from binx.source.base import ChunkedSource, Source
-from binx.source.keyring import KEY_BYTES, Keys
+from binx.source.keyring import KEY_BYTES, ReplicationKeys
 from binx.source.magic import ENCRYPTED_MAGIC, MAGIC
 from binx.version import install_command
 
@@ -92,7 +92,7 @@ def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
 class EncryptedFile(ChunkedSource):
     """The decrypted binary log of an encrypted file."""
 
-    def __init__(self, inner: Source, keys: Keys) -> None:
+    def __init__(self, inner: Source, keys: ReplicationKeys) -> None:
         header = parse_header(inner.window(0, HEADER_SIZE), inner.path)
         key = keys.find(header.key_name)
         if key is None:

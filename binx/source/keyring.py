@@ -39,7 +39,7 @@ _ALIGNMENT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class ReplicationKeys:
     """Replication master keys; their values are never shown.
 
     Attributes:
@@ -61,7 +61,7 @@ class Keys:
 
 def given_keys(
     keyrings: Sequence[str] = (), key_file: str | None = None, identities: Sequence[str] = ()
-) -> Keys:
+) -> ReplicationKeys:
     """Read the keys from the arguments, else from the environment.
 
     A key is read from a file or the environment only: a command line is visible to all users of a machine.
@@ -88,8 +88,8 @@ def given_keys(
     single_origin = key_file or (KEY_VARIABLE if text else None)
     origin = " and ".join([*keyrings, *([single_origin] if single_origin else [])])
     if not identities:
-        return Keys(by_name, single, origin)
-    return Keys(by_name, single, origin, given_identities(identities))
+        return ReplicationKeys(by_name, single, origin)
+    return ReplicationKeys(by_name, single, origin, given_identities(identities))
 
 
 def read_keyring(path: str) -> dict[str, bytes]:

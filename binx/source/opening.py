@@ -15,13 +15,13 @@ from binx.source.plain import PlainFile, spool
 from binx.source.remote import RemoteFile, is_uri
 
 if TYPE_CHECKING:
-    from binx.source.keyring import Keys
+    from binx.source.keyring import ReplicationKeys
 
 _HEAD = 4
 _ARMOR_HEAD = 64
 
 
-def open_source(path: str, keys: Keys | None = None) -> Source:
+def open_source(path: str, keys: ReplicationKeys | None = None) -> Source:
     """Open a path, a URI that ``pyarrow.fs`` supports, or ``-`` for standard input.
 
     It is decompressed and decrypted as it is read.
@@ -61,7 +61,7 @@ def is_encrypted(source: Source) -> bool:
     return isinstance(source, AgeFile | EncryptedFile)
 
 
-def decrypted(source: Source, keys: Keys | None = None) -> Source:
+def decrypted(source: Source, keys: ReplicationKeys | None = None) -> Source:
     """Return the source itself, or the decrypted content of an age file."""
     try:
         head = source.window(0, _ARMOR_HEAD)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from binx.errors import BinxError
 from binx.lake.arrow.types import can_misfit, output_names
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.published.spark_types import spark_types
 from binx.lake.state.records import reader_of, to_json
 from binx.lake.state.state import LifeState, State
@@ -37,7 +37,7 @@ _TOGETHER = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenTable:
     """What a catalog's table has: a life's rows from ``files``, in ``columns``; its key as column ids."""
 
     table: TableName
@@ -52,10 +52,10 @@ class Records:
     """What an output has written to catalogs, by table name in the catalog."""
 
     writer: str = field(default_factory=lambda: uuid4().hex)
-    tables: dict[str, Written] = field(default_factory=dict)
+    tables: dict[str, WrittenTable] = field(default_factory=dict)
 
 
-class Catalog:
+class CatalogTables:
     """A catalog's tables, kept in step with the committed state.
 
     ``name`` is a catalog with a namespace for each database, or a catalog and a namespace whose tables are
@@ -66,7 +66,7 @@ class Catalog:
     def __init__(
         self,
         state: State,
-        place: Place,
+        place: LakeStore,
         name: str,
         wants: Callable[[TableName], bool],
         rebuild: Collection[TableName] = (),
@@ -136,7 +136,7 @@ class Catalog:
     def _save(self) -> None:
         self._place.put(RECORDS, to_json(self._records))
 
-    def _bring(self, spark: SparkSession, number: int, target: str) -> Written:
+    def _bring(self, spark: SparkSession, number: int, target: str) -> WrittenTable:
         table = CatalogTable(spark, self._place, target, f"binx_changes_{number}")
         life, written = self._work[target], self._records.tables.get(target)
         if life is None:
@@ -171,7 +171,7 @@ class Catalog:
             new = [path for path in files if path not in before]
             table.merge(columns, key, new, gone, carried)
         table.set_property(LAST_LOAD, str(self._load))
-        return Written(life.name, life.life, life.key, columns, tuple(files))
+        return WrittenTable(life.name, life.life, life.key, columns, tuple(files))
 
     def _exist(self, paths: Sequence[str]) -> bool:
         infos = self._place.filesystem.get_file_info([self._place.inside(path) for path in paths])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from binx.errors import BinxError
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.published.spark_types import spark_types
 from binx.rows.ddl.tokens import identifier
 from binx.spark.type_names import sql_name
@@ -32,7 +32,7 @@ Columns = Mapping[str, tuple[str, str]]
 class CatalogTable:
     """A table of a catalog; ``columns`` are its names and types, by lower-case name."""
 
-    def __init__(self, spark: SparkSession, place: Place, target: str, view: str) -> None:
+    def __init__(self, spark: SparkSession, place: LakeStore, target: str, view: str) -> None:
         self._spark, self._place, self._target, self._view = spark, place, target, view
         self.columns: dict[str, tuple[str, str]] = {}
 
@@ -237,7 +237,7 @@ class CatalogTable:
 
 def _read(output: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read files; runs in a task."""
-    place = Place(output)
+    place = LakeStore(output)
     for batch in batches:
         for path in batch.column(0).to_pylist():
             with place.parquet(path) as file:

@@ -31,9 +31,9 @@ from binx.dataset.chain import (
 from binx.dataset.continuation import ChainState
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import ExportedLog, Request, export_log
+from binx.dataset.parquet import ExportedLog, ExportRequest, export_log
 from binx.dataset.personal.matching import check_rules, check_tables
-from binx.dataset.transaction import Transaction, commit_staged
+from binx.dataset.transaction import StagedFiles, commit_staged
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse, attach_indexes
@@ -97,7 +97,7 @@ class Share:
 
     log: TaskLog
     output: str
-    request: Request
+    request: ExportRequest
     place: ChainPlace
     is_doubtful: bool
 
@@ -131,7 +131,7 @@ class _Export:
         self._selector = selector
         self._options = options
         self._place = ChainPlace(packed(catalog), state.epoch, state.seqno, 0)
-        self._row_filter = Request(selector.selection, (), options).row_filter(self._place)
+        self._row_filter = ExportRequest(selector.selection, (), options).row_filter(self._place)
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:
         """Write and commit the logs in groups."""
@@ -153,7 +153,7 @@ class _Export:
         """Survey the logs and write those whose start state is known, until all are written."""
         selection = self._selector.selection
         has_positions = selection.start is not None or selection.stop is not None
-        request = Request(selection, tuple(names) if has_positions else (), self._options)
+        request = ExportRequest(selection, tuple(names) if has_positions else (), self._options)
         logs = [TaskLog.of(file) for file in files]
         surveys = self._each([(log, selection, request.names) for log in logs], _survey_logs)
         begun = 0
@@ -172,7 +172,7 @@ class _Export:
 
     def _written(self, files: Sequence[BinlogFile], shares: Sequence[Share]) -> Iterator[SourceReport]:
         """Have logs written and commit them, up to one that ends in another state than surveyed."""
-        transactions = [Transaction(self._dataset, source_name(file)) for file in files]
+        transactions = [StagedFiles(self._dataset, source_name(file)) for file in files]
         try:
             answers = self._each(shares, write_share)
             for file, transaction, answer in zip(files, transactions, answers, strict=True):
@@ -236,10 +236,10 @@ def write_share(shares: Iterable[Share]) -> Iterator[Answer]:
 def _exported(share: Share, file: BinlogFile, attempt: str) -> Answer:
     dataset = DataSet(share.output)
     rows = share.request.row_filter(share.place)
-    begun: list[Transaction] = []
+    begun: list[StagedFiles] = []
 
-    def begin() -> Transaction:
-        begun.append(Transaction(dataset, source_name(file), attempt))
+    def begin() -> StagedFiles:
+        begun.append(StagedFiles(dataset, source_name(file), attempt))
         return begun[0]
 
     try:

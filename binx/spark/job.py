@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.state import Options
 from binx.lake.table_name import TableName
 from binx.lake.tasks.history import Arrival, Joining, Taken, join_files, take_file
-from binx.lake.tasks.merge import Merged, Piece, merge
-from binx.lake.tasks.sources import Keys, Source, see_keys, split
+from binx.lake.tasks.merge import Merged, MergeInput, merge
+from binx.lake.tasks.sources import KeyDistribution, RowSource, see_keys, split
 from binx.lake.tasks.work import IN_MEMORY, Cuts, Work, cut
 from binx.spark.session import reason_of
 
@@ -101,7 +101,7 @@ class Job:
         while waiting := [work for work in works if work.stages and not work.error]:
             self._progress(size // 2, size)
             unused += self._apart(self._stage, waiting, _stopped)
-        Place(self._output).remove(unused)
+        LakeStore(self._output).remove(unused)
         self._progress(size, size)
         return history
 
@@ -162,14 +162,14 @@ class Job:
         self._describe("sample keys of", (work.goal.name for work in works if not work.is_small))
         cuts = self._cuts([work for work in works if not work.is_small])
         cuts |= {work.life: work.all_cut() for work in works if work.is_small}
-        pieces: list[Piece] = []
+        pieces: list[MergeInput] = []
         begins: dict[str, int] = {}
         for work in works:
             begins[work.life] = len(pieces)
             pieces += self._pieces(work, cuts[work.life])
         weights = [weight for work in works for weight in cuts[work.life].weights]
         slots = _slots(weights, self._count(sum(weights), len(pieces), self._options.range_bytes))
-        splits: list[Source] = []
+        splits: list[RowSource] = []
         for work in works:
             if not work.is_small:
                 numbers = [-1 if piece < 0 else begins[work.life] + piece for piece in cuts[work.life].pieces]
@@ -187,10 +187,10 @@ class Job:
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         self._spark.sparkContext.setJobDescription(f"binx load: {what} {', '.join(names[:_NAMED])}{more}")
 
-    def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
+    def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[RowSource]:
         """Return the sources of the next stage's images, including the state's files if its key changes."""
         epochs, first = work.epochs, work.stages[0][0]
-        make = partial(Source, output=self._output, lows=lows, pieces=targets, versions=work.state.scd2)
+        make = partial(RowSource, output=self._output, lows=lows, pieces=targets, versions=work.state.scd2)
         sources = [make(work.life, unit, "", None, epochs[unit.epoch], unit.epoch) for unit in work.units]
         if work.rekeyed:
             sources += [
@@ -206,7 +206,7 @@ class Job:
             for work in works
             for source in self._sources(work, "" if work.rekeyed else work.state.lows)
         ]
-        seen: dict[str, list[tuple[Keys, int]]] = defaultdict(list)
+        seen: dict[str, list[tuple[KeyDistribution, int]]] = defaultdict(list)
         for keys, source in zip(self._each(see_keys, sources, _sizes(sources)), sources, strict=True):
             size = self._options.range_bytes
             if source.unit is not None:
@@ -219,14 +219,14 @@ class Job:
             for work in works
         }
 
-    def _pieces(self, work: Work, cuts: Cuts) -> list[Piece]:
+    def _pieces(self, work: Work, cuts: Cuts) -> list[MergeInput]:
         state, count = work.state, max(cuts.pieces) + 1
         closed = [file.path for file in state.closed] if work.is_anew else []
         pieces = []
         for number in range(count):
             own_cuts = tuple(index for index, piece in enumerate(cuts.pieces) if piece == number)
             pieces.append(
-                Piece(
+                MergeInput(
                     work.goal, self._output, self._options, work.epochs, *work.stages[0], state.stored,
                     base=tuple(work.base[index].path for index in own_cuts if work.base),
                     units=tuple(work.units) if work.is_small else (),
@@ -259,7 +259,9 @@ class Job:
         results = {answer["piece"]: answer["data"] for answer in answers}
         return [pickle.loads(results[index]) for index in range(len(items))]
 
-    def _merge(self, splits: Sequence[Source], pieces: Sequence[Piece], slots: Sequence[int]) -> list[Merged]:
+    def _merge(
+        self, splits: Sequence[RowSource], pieces: Sequence[MergeInput], slots: Sequence[int]
+    ) -> list[Merged]:
         if not pieces:
             return []
         count = len(set(slots))
@@ -279,7 +281,7 @@ def _stopped(work: Work, error: str) -> list[str]:
     return []
 
 
-def _sizes(sources: Sequence[Source]) -> list[int]:
+def _sizes(sources: Sequence[RowSource]) -> list[int]:
     return [_TASK_BYTES if source.unit is None else source.unit.file.bytes for source in sources]
 
 
@@ -344,7 +346,7 @@ def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Merge the pieces of a partition; runs in a task."""
-    pieces: dict[int, Piece] = {}
+    pieces: dict[int, MergeInput] = {}
 
     def rows() -> Iterator[tuple[int, int, bytes]]:
         for batch in batches:

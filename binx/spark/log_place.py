@@ -19,7 +19,7 @@ from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
     from binx.log.scanning import Resumption
-    from binx.source.keyring import Keys
+    from binx.source.keyring import ReplicationKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class LogPlace:
         return cls(path, file.identity, others, file.source.size)
 
     @contextmanager
-    def opened(self, keys: Keys | None, least: int) -> Iterator[BinlogFile]:
+    def opened(self, keys: ReplicationKeys | None, least: int) -> Iterator[BinlogFile]:
         """Open the log."""
         with BinlogFile.open(self.path, keys) as file:
             if file.identity != self.identity or (not self.others and file.size < least):

@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
-from binx.lake.arrivals.arrivals import Search, find_arrivals
+from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.compaction import expire, replace_joined, to_compact
 from binx.lake.options import DELTA, LoadOptions
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.plan import Plan, lives_of, plan_load
 from binx.lake.published.delta import publish
 from binx.lake.published.loads import record_load
 from binx.lake.published.views import has_views, write_views
 from binx.lake.state.output import Output
 from binx.lake.state.state import LifeRecord, Loss, Options, State
-from binx.lake.summary import Summary, TableSummary
+from binx.lake.summary import LoadSummary, TableSummary
 from binx.lake.table_name import TableName, filter_of, listed_tables
 from binx.lake.tables.lacking import STATEMENTS, hit_by_statements, lacking_of, statements_loss, unlogged
-from binx.lake.tables.lives import Life
+from binx.lake.tables.lives import TableHistory
 from binx.lake.tasks.history import Taken
 from binx.source.remote import is_uri
-from binx.spark.catalog import Catalog
+from binx.spark.catalog import CatalogTables
 from binx.spark.job import Job, Progress
 from binx.spark.session import check_executors, local_session, spark_errors
 from binx.version import install_command
@@ -42,14 +42,14 @@ Session = Callable[[], AbstractContextManager["SparkSession"]]
 """Starts Spark; called only if there is work to do."""
 
 
-def load(options: LoadOptions, session: Session, progress: Progress = lambda *_: None) -> Summary:
+def load(options: LoadOptions, session: Session, progress: Progress = lambda *_: None) -> LoadSummary:
     """Load new files, commit, and return a summary.
 
     Raises:
         BinxError: nothing was changed; the message has the reason.
     """
     # What is wrong with the options or the data sets is found before anything is made in the output.
-    planned = _Load(options, Output(Place(options.output)), progress)
+    planned = _Load(options, Output(LakeStore(options.output)), progress)
     with planned.output.locked(broken=options.break_lock), _once(session) as spark:
         return planned.run(spark)
 
@@ -79,15 +79,17 @@ class _Load:
             )
         self._before = _recorded(state)
         self._history = state.history
-        search = Search(options.wants, verify=options.verify, chains=options.chains, at=options.at)
-        self._arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
+        search = FileSearch(options.wants, verify=options.verify, chains=options.chains, at=options.at)
+        self._arrivals = find_arrivals(
+            state, [LakeStore(path) for path in options.inputs], self._place, search
+        )
         state.at = "" if options.at is None else self._arrivals.moment.told
         state.keys |= options.keys
         state.hourly |= options.hourly_history
         self._plan = self._planned()
         self._check_names(self._plan.lives)
 
-    def run(self, spark: Callable[[], SparkSession]) -> Summary:
+    def run(self, spark: Callable[[], SparkSession]) -> LoadSummary:
         """Load and commit."""
         options, state, plan, arrivals = self._options, self._state, self._plan, self._arrivals
         folders = {life.folder for life in self.output.state.lives.values()}
@@ -130,7 +132,7 @@ class _Load:
             self._merge_into(options.catalog, spark)
         self.output.tidy(everywhere=bool(stopped))
         return replace(
-            Summary.of(state, self._place.uri, self._summaries.values()),
+            LoadSummary.of(state, self._place.uri, self._summaries.values()),
             changed=changed,
             manifests=arrivals.manifests,
             new_manifests=arrivals.new_manifests,
@@ -139,7 +141,7 @@ class _Load:
     def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
         """Bring a catalog's tables up to the committed state; report failures in the summary."""
         options = self._options
-        catalog = Catalog(self._state, self._place, name, options.wants, options.rebuild)
+        catalog = CatalogTables(self._state, self._place, name, options.wants, options.rebuild)
         if catalog.has_work:
             catalog.publish(spark())
         for table, text in catalog.errors.items():
@@ -165,7 +167,7 @@ class _Load:
             finished=[life for life in plan.finished if options.wants(state.lives[life].name)],
         )
 
-    def _check_erased(self, lives: Sequence[Life]) -> None:
+    def _check_erased(self, lives: Sequence[TableHistory]) -> None:
         """Check that no new rows of a table are older than rows of which keys were erased."""
         erased = {TableName.parse(note["table"]) for note in self._state.erasures}
         new = {file.identity for file in self._arrivals.files}
@@ -179,7 +181,7 @@ class _Load:
                     path=self._place.uri,
                 )
 
-    def _check_names(self, lives: Sequence[Life]) -> None:
+    def _check_names(self, lives: Sequence[TableHistory]) -> None:
         """Check that the tables named in options exist."""
         options, arrivals = self._options, self._arrivals
         names = {life.name for life in lives if life.name} | arrivals.tables
@@ -341,7 +343,7 @@ class _Load:
                 self._summary(waiting.file.table).listed += waiting.file.rows
 
 
-def _problem_of(life: Life, stopped: Mapping[TableName, str]) -> str:
+def _problem_of(life: TableHistory, stopped: Mapping[TableName, str]) -> str:
     """Return why rows of a life may be missing: a table with one of its names could not be loaded."""
     return next((stopped[name] for _, name in life.names if name in stopped), "")
 
@@ -375,7 +377,7 @@ def run_load(
     settings: Mapping[str, str] | None = None,
     progress: Progress = lambda *_: None,
     stage: Callable[[str], None] = lambda _: None,
-) -> Summary:
+) -> LoadSummary:
     """Load data sets, as ``binx load`` does: on this machine, on a cluster, or under ``spark-submit``.
 
     Spark is started only if there is work to do; problems of a data set are reported before that.

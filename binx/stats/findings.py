@@ -10,7 +10,7 @@ from binx.log.selection.moments import MICROSECONDS
 from binx.log.succession import ChainProblem
 from binx.source.names import printable
 from binx.source.wording import counted, listed, shortened
-from binx.stats.sums import Record, TableSums
+from binx.stats.sums import Record, TableTotals
 
 HUGE_BYTES = 100 * 1024 * 1024
 """A larger transaction is always reported as huge."""
@@ -45,7 +45,7 @@ class Evidence(NamedTuple):
     longest: Sequence[Record]
     long_count: int
     transaction_bytes: int
-    tables: TableSums
+    tables: TableTotals
     with_text: int
     unread: int
     backward_steps: int

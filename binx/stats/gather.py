@@ -42,8 +42,8 @@ from binx.stats.lines import COLUMNS, LineWriter
 from binx.stats.listing import Ranking
 from binx.stats.sums import (
     Record,
-    StatementReader,
-    TableSums,
+    StatementTotals,
+    TableTotals,
     bursts,
     by_kind,
     by_server,
@@ -197,8 +197,8 @@ class _Gathering:
         self._longest = Ranking(Measure.MEASURE_DURATION, top, writer, floor=0)
         self._huge_count = 0
         self._long_count = 0
-        self._tables = TableSums()
-        self._statements = StatementReader()
+        self._tables = TableTotals()
+        self._statements = StatementTotals()
         self._events: dict[int, list[int]] = {}
         self._unknown_events: Counter[int] = Counter()
         self._gtids: GtidSet | None = GtidSet()

@@ -47,7 +47,7 @@ class Form(NamedTuple):
     short: Callable[[Any], str] | None = None
 
 
-class Column(NamedTuple):
+class SectionColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
@@ -71,7 +71,7 @@ class Section(NamedTuple):
     """A table with its title; None stands for an unknown value."""
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[SectionColumn]
     rows: Sequence[Sequence[Any]]
 
 
@@ -90,13 +90,15 @@ def bar_text(bar: Bar, width: int) -> str:
     return _BAR * (eighths // 8) + _BAR_PARTS[eighths % 8]
 
 
-def _bar_column(width: int, largest: int, spare: int) -> Column:
+def _bar_column(width: int, largest: int, spare: int) -> SectionColumn:
     """Return a column of size bars with that width in a terminal."""
 
     def write(bar: Bar) -> str:
         return bar_text(bar, width)
 
-    return Column("", Form(write, write, BARS), lambda row: Bar(row["bytes"], largest), spare, cut=True)
+    return SectionColumn(
+        "", Form(write, write, BARS), lambda row: Bar(row["bytes"], largest), spare, cut=True
+    )
 
 
 def time_form(zone: tzinfo) -> Form:
@@ -121,14 +123,14 @@ DECIMAL = Form("{:.2f}".format, "{:.4f}".format)
 TRANSACTION = Form(safe_text, safe_text, TEXTS, short_transaction)
 _MINUTE = Form(lambda text: text[:_MINUTE_CHARACTERS].replace("T", " "), str, TIMES)
 
-_TRANSACTIONS = Column("Transactions", NUMBER)
-_SIZE = Column("Bytes", BYTES)
-_ROWS = Column("Row changes", NUMBER, "rows")
-_SERVER = Column("Server id", PLAIN, "server_id")
+_TRANSACTIONS = SectionColumn("Transactions", NUMBER)
+_SIZE = SectionColumn("Bytes", BYTES)
+_ROWS = SectionColumn("Row changes", NUMBER, "rows")
+_SERVER = SectionColumn("Server id", PLAIN, "server_id")
 _CHANGES = (
-    Column("Inserts", NUMBER, spare=7),
-    Column("Updates", NUMBER, spare=6),
-    Column("Deletes", NUMBER, spare=5),
+    SectionColumn("Inserts", NUMBER, spare=7),
+    SectionColumn("Updates", NUMBER, spare=6),
+    SectionColumn("Deletes", NUMBER, spare=5),
 )
 _GROUP_COLUMNS = {
     "db": ("Database", TEXT),
@@ -152,72 +154,74 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     clock, zoned = time_form(zone), f"({zone_name(zone)})"
     tables, databases = figures["tables"] or (), figures["databases"] or ()
     compression = figures["compression"]
-    columns: tuple[Column, ...] = (
-        Column("Files", NUMBER, lambda row: len(row["files"])),
+    columns: tuple[SectionColumn, ...] = (
+        SectionColumn("Files", NUMBER, lambda row: len(row["files"])),
         _SIZE,
         _TRANSACTIONS,
-        Column("Events", NUMBER, spare=3),
+        SectionColumn("Events", NUMBER, spare=3),
         _ROWS,
-        Column("Statements", NUMBER, spare=2),
-        Column("Compressed", SHARE, lambda row: share(compression["bytes"], row["selected_bytes"]), spare=4),
-        Column("Ratio", DECIMAL, lambda _: compression["ratio"], spare=5),
-        Column("Checksums", SHARE, lambda row: share(row["checksummed_bytes"], row["bytes"]), spare=1),
+        SectionColumn("Statements", NUMBER, spare=2),
+        SectionColumn(
+            "Compressed", SHARE, lambda row: share(compression["bytes"], row["selected_bytes"]), spare=4
+        ),
+        SectionColumn("Ratio", DECIMAL, lambda _: compression["ratio"], spare=5),
+        SectionColumn("Checksums", SHARE, lambda row: share(row["checksummed_bytes"], row["bytes"]), spare=1),
     )
     yield _section("Total", [figures], columns)
     columns = (
-        Column("File", TEXT, cut=True),
+        SectionColumn("File", TEXT, cut=True),
         _SIZE,
         _TRANSACTIONS._replace(spare=1),
-        Column(f"First {zoned}", clock, lambda file: _committed(file["first"]), spare=2),
-        Column(f"Last {zoned}", clock, lambda file: _committed(file["last"]), spare=3),
-        Column("End", TEXT, "ending"),
+        SectionColumn(f"First {zoned}", clock, lambda file: _committed(file["first"]), spare=2),
+        SectionColumn(f"Last {zoned}", clock, lambda file: _committed(file["last"]), spare=3),
+        SectionColumn("End", TEXT, "ending"),
     )
     yield _section("Files", figures["files"], columns)
-    table = Column("Table", TEXT, lambda row: f"{row['db']}.{row['table']}", cut=True)
+    table = SectionColumn("Table", TEXT, lambda row: f"{row['db']}.{row['table']}", cut=True)
     yield _section("Tables", tables, (table, _SIZE, *_CHANGES, _share_of(tables)), top, len(tables))
     columns = (
-        Column("Database", TEXT, "db", cut=True),
-        Column("Tables", NUMBER, "table_count", spare=8),
+        SectionColumn("Database", TEXT, "db", cut=True),
+        SectionColumn("Tables", NUMBER, "table_count", spare=8),
         _SIZE,
         *_CHANGES,
     )
     yield _section("Databases", databases, (*columns, _share_of(databases)), top, len(databases))
     sums = (_TRANSACTIONS, _SIZE, _ROWS)
-    yield _section("Kinds of transactions", figures["kinds"], (Column("Kind", TEXT), *sums))
+    yield _section("Kinds of transactions", figures["kinds"], (SectionColumn("Kind", TEXT), *sums))
     columns = (
-        Column("Transaction", TRANSACTION),
+        SectionColumn("Transaction", TRANSACTION),
         _SIZE,
-        Column("Rows", NUMBER),
-        Column("Duration", DURATION, lambda row: row["duration"] and int(row["duration"][1])),
-        Column(f"Committed {zoned}", clock, _committed, spare=2),
-        Column("Tables", TEXT, lambda row: tables_text(row["tables"]), spare=1, cut=True),
+        SectionColumn("Rows", NUMBER),
+        SectionColumn("Duration", DURATION, lambda row: row["duration"] and int(row["duration"][1])),
+        SectionColumn(f"Committed {zoned}", clock, _committed, spare=2),
+        SectionColumn("Tables", TEXT, lambda row: tables_text(row["tables"]), spare=1, cut=True),
     )
     yield _section("Largest transactions", figures["largest"], columns)
     yield _section("Longest transactions", figures["longest"], columns)
     if figures["histogram"] is not None:
         yield _histogram(figures["histogram"], zone)
     columns = (
-        Column(f"From {zoned}", clock, "since"),
-        Column("Until", clock, spare=1),
+        SectionColumn(f"From {zoned}", clock, "since"),
+        SectionColumn("Until", clock, spare=1),
         _TRANSACTIONS,
         _SIZE,
-        Column("Times usual", DECIMAL, "times_usual"),
+        SectionColumn("Times usual", DECIMAL, "times_usual"),
     )
     yield _section("Bursts", figures["bursts"], columns, top, len(figures["bursts"]))
-    bounds = (Column("From", BYTES, "from_bytes"), Column("Below", BYTES, "below_bytes"))
+    bounds = (SectionColumn("From", BYTES, "from_bytes"), SectionColumn("Below", BYTES, "below_bytes"))
     sizes = [row for row in figures["sizes"] if row["transactions"]]
     yield _section("Sizes of transactions", sizes, (*bounds, _TRANSACTIONS, _SIZE))
     yield _section("Servers", figures["servers"], (_SERVER, *sums), top, len(figures["servers"]))
-    connection = Column("Connection", PLAIN, "thread_id")
+    connection = SectionColumn("Connection", PLAIN, "thread_id")
     yield _section("Connections that wrote the most", figures["threads"], (_SERVER, connection, *sums), top)
     types = figures["event_types"] or ()
-    compressed = Column("Compressed", NUMBER, "compressed_events")
-    columns = (Column("Event", TEXT, "event_type"), Column("Events", NUMBER), _SIZE, compressed)
+    compressed = SectionColumn("Compressed", NUMBER, "compressed_events")
+    columns = (SectionColumn("Event", TEXT, "event_type"), SectionColumn("Events", NUMBER), _SIZE, compressed)
     yield _section("Events", types, columns, top, len(types))
     columns = (
-        Column(f"Committed {zoned}", clock, _committed),
-        Column("Database", TEXT, "db", spare=1),
-        Column("Statement", TEXT, lambda row: " ".join(row["sql"].split())[:_STATEMENT], cut=True),
+        SectionColumn(f"Committed {zoned}", clock, _committed),
+        SectionColumn("Database", TEXT, "db", spare=1),
+        SectionColumn("Statement", TEXT, lambda row: " ".join(row["sql"].split())[:_STATEMENT], cut=True),
     )
     yield _section("DDL", figures["ddl_statements"] or (), columns, top, figures["ddl"])
 
@@ -225,7 +229,7 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
 def _section(
     title: str,
     records: Sequence[Record],
-    columns: Sequence[Column],
+    columns: Sequence[SectionColumn],
     top: int | None = None,
     existing: int | None = None,
 ) -> Section:
@@ -246,7 +250,7 @@ def _histogram(histogram: Record, zone: tzinfo) -> Section:
         sums = {name: sum(bucket[name] for bucket in group) for name in ("transactions", "bytes")}
         spans.append({"since": group[0]["since"], **sums})
     columns = (
-        Column(f"From ({zone_name(zone)})", time_form(zone), "since"),
+        SectionColumn(f"From ({zone_name(zone)})", time_form(zone), "since"),
         _TRANSACTIONS,
         _SIZE,
         _bar_column(30, max(span["bytes"] for span in spans), 1),
@@ -262,9 +266,9 @@ def breakdown_section(breakdown: Record, top: int | None, zone: tzinfo) -> Secti
     columns = (
         *(_key_column(name, zone) for name in key_columns(by) if name != "digest"),
         _TRANSACTIONS._replace(spare=2),
-        *(Column(name.capitalize(), NUMBER) for name in measures_of(by)[len(MEASURES) :]),
+        *(SectionColumn(name.capitalize(), NUMBER) for name in measures_of(by)[len(MEASURES) :]),
         _SIZE,
-        Column("Share", SHARE, lambda group: share(group["bytes"], total), spare=3),
+        SectionColumn("Share", SHARE, lambda group: share(group["bytes"], total), spare=3),
         *(column for column in _CHANGES if any(column.of(group) for group in groups)),
         _bar_column(20, max((group["bytes"] for group in groups), default=0), 8),
     )
@@ -272,17 +276,17 @@ def breakdown_section(breakdown: Record, top: int | None, zone: tzinfo) -> Secti
     return _section(title, groups, columns, None, len(breakdown["groups"]))
 
 
-def _key_column(name: str, zone: tzinfo) -> Column:
+def _key_column(name: str, zone: tzinfo) -> SectionColumn:
     """Return the column of one of the group keys."""
     if name in ("minute", "hour", "day"):
-        return Column(f"{name.capitalize()} ({zone_name(zone)})", _MINUTE, name)
+        return SectionColumn(f"{name.capitalize()} ({zone_name(zone)})", _MINUTE, name)
     title, form = _GROUP_COLUMNS.get(name, (name.capitalize(), TEXT))
-    return Column(title, form, name, spare=4 if name == "below_bytes" else 0, cut=form is TEXT)
+    return SectionColumn(title, form, name, spare=4 if name == "below_bytes" else 0, cut=form is TEXT)
 
 
-def _share_of(records: Sequence[Record]) -> Column:
+def _share_of(records: Sequence[Record]) -> SectionColumn:
     total = sum(record["bytes"] for record in records)
-    return Column("Share", SHARE, lambda record: share(record["bytes"], total), spare=1)
+    return SectionColumn("Share", SHARE, lambda record: share(record["bytes"], total), spare=1)
 
 
 def share(part: int, whole: int) -> float | None:

@@ -90,7 +90,7 @@ class StatementSums:
         indexes, numbers = array("q"), array("q")
         sums = [array("q") for _ in STATEMENT_MEASURES[1:]]
         for index in part.table.marked(part.mask):
-            transaction = _Transaction(self, part, index)
+            transaction = _OpenTransaction(self, part, index)
             for by_number in transaction.read():
                 for number, figures in by_number.items():
                     indexes.append(index)
@@ -117,7 +117,7 @@ class StatementSums:
         return number
 
 
-class _Transaction:
+class _OpenTransaction:
     """One transaction: a statement is open from its text or its first table map up to its last rows."""
 
     def __init__(self, sums: StatementSums, part: Selected, index: int) -> None:

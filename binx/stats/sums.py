@@ -124,7 +124,7 @@ TABLES_MAXIMUM = 65_536
 """Minimum number of tables kept; beyond twice as many, those with fewest bytes are dropped."""
 
 
-class TableSums:
+class TableTotals:
     """Sums by table over all scans, and information from table maps.
 
     Attributes:
@@ -212,7 +212,7 @@ _CHARACTERS = 2_000
 _CASCADE = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL|SET\s+DEFAULT)\b", re.IGNORECASE)
 
 
-class StatementReader:
+class StatementTotals:
     """Reads statements that are logged as text.
 
     Attributes:

@@ -134,7 +134,7 @@ class LostParents:
         return by_place
 
 
-class _Rows(NamedTuple):
+class _RowsThen(NamedTuple):
     """The rows of a table at a moment, and the commit version of each one's last change."""
 
     table: SqlTable
@@ -145,17 +145,17 @@ class _Rows(NamedTuple):
         return texts_of(self.images, names)
 
 
-class _Step(NamedTuple):
+class _KeyAction(NamedTuple):
     """Rows that a foreign key deleted or set to NULL before a change."""
 
     place: ChangePlace
     action: _Action
-    rows: _Rows
+    rows: _RowsThen
     chosen: list[int]
 
 
 @dataclass(slots=True)
-class _Listed:
+class _UnrestoredTable:
     """A table with rows that are not restored; what they referred to, None where that is not known."""
 
     reason: str
@@ -186,8 +186,8 @@ class ChildRows:
         self._catalog, self._known, self._databases = catalog, known, databases
         self._failed = ""
         self._before: TablesBefore | None = None
-        self._steps: list[_Step] = []
-        self._listed: dict[Name, _Listed] = {}
+        self._steps: list[_KeyAction] = []
+        self._listed: dict[Name, _UnrestoredTable] = {}
         # The last changes with which rows went, and lost the value of a foreign key, without a log; by key.
         self._went: dict[Name, dict[str, ChangePlace]] = defaultdict(dict)
         self._nulled: dict[Child, dict[str, ChangePlace]] = defaultdict(dict)
@@ -254,7 +254,7 @@ class ChildRows:
                 elif child.compares_text:
                     self._check_spelling(child, place, self._rows(child.name, place, child.parent))
             except BinxError as error:
-                listed = self._listed.setdefault(child.name, _Listed(error.message, place))
+                listed = self._listed.setdefault(child.name, _UnrestoredTable(error.message, place))
                 known = None if child.compares_text else listed.values.get(child, set())
                 listed.values[child] = None if values is None or known is None else known.union(values)
             removed = {folded_name(name) for name in child.key.columns}
@@ -266,7 +266,7 @@ class ChildRows:
                         texts = step.rows.texts(further.key.referenced).take(pa.array(step.chosen))
                         pending.append((_Action(further, action.deletes), {*texts.drop_null().to_pylist()}))
 
-    def _step(self, action: _Action, place: ChangePlace, values: _Values, seen: set[str]) -> _Step:
+    def _step(self, action: _Action, place: ChangePlace, values: _Values, seen: set[str]) -> _KeyAction:
         """Find the rows that a foreign key deleted or changed; raises BinxError if they are not known."""
         child = action.child
         if values is None:
@@ -300,10 +300,10 @@ class ChildRows:
                 went[key] = place
             found.append(index)
         self._check(action.child, place, rows, found, values)
-        return _Step(place, action, rows, found)
+        return _KeyAction(place, action, rows, found)
 
     def _check(
-        self, child: Child, place: ChangePlace, rows: _Rows, found: Sequence[int], values: Collection[str]
+        self, child: Child, place: ChangePlace, rows: _RowsThen, found: Sequence[int], values: Collection[str]
     ) -> None:
         """Raise BinxError if what rows refer to had gone before, and may have taken them along."""
         for key in self._keys.of(child.name):
@@ -321,7 +321,7 @@ class ChildRows:
                             f"rows of {'.'.join(child.parent)} that some refer to had gone before"
                         )
 
-    def _check_spelling(self, child: Child, place: ChangePlace, rows: _Rows) -> None:
+    def _check_spelling(self, child: Child, place: ChangePlace, rows: _RowsThen) -> None:
         """Raise RefusedError if rows refer to others by a text that only a collation makes equal."""
         texts, parents = rows.texts(child.key.columns), self._rows(child.parent, place, child.parent)
         exact = pc.is_in(texts, value_set=parents.texts(child.key.referenced))
@@ -331,9 +331,11 @@ class ChildRows:
                 " tells which rows they refer to"
             )
 
-    def _rows(self, name: Name, place: ChangePlace, parent: Name) -> _Rows:
+    def _rows(self, name: Name, place: ChangePlace, parent: Name) -> _RowsThen:
         batch, versions = self._tables.rows(self._definition(name), place, TableName(*parent))
-        return _Rows(SqlTable(batch.table.resolved, self._databases[name[0]]), BatchImages(batch), versions)
+        return _RowsThen(
+            SqlTable(batch.table.resolved, self._databases[name[0]]), BatchImages(batch), versions
+        )
 
     @property
     def _tables(self) -> TablesBefore:
@@ -383,7 +385,7 @@ class ChildRows:
                         levels[name] = max(levels[name], levels[parent] + 1)
         return levels
 
-    def _command(self, name: Name, listed: _Listed) -> str:
+    def _command(self, name: Name, listed: _UnrestoredTable) -> str:
         """Return the command that shows a table's rows."""
         number, start = divmod(listed.place.version, 1 << FILE_BITS)
         logs = {file.commit_version(0) >> FILE_BITS: file.name for file in self._files}

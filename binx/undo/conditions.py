@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangeGroup, Images, columns_of
-from binx.slices.rendering import STATEMENT_BYTES, Changes, Part, Parts, Piece
+from binx.slices.rendering import STATEMENT_BYTES, Changes, MergedChanges, Part, Parts
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.compared_rows import changed_rows, keeping_rows
 from binx.sql.session import row_marks
@@ -245,7 +245,7 @@ class RestoringSql(ConditionsSql):
             None if marks is None else rows.pick(marks),
             statement,
         )
-        piece = Piece([changes], statement_bytes=STATEMENT_BYTES)
+        piece = MergedChanges([changes], statement_bytes=STATEMENT_BYTES)
         runs = pairwise((0, *piece.ends))
         return [
             (mark, b"".join(piece.text(first, last)))

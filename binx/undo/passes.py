@@ -94,7 +94,7 @@ def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
 
 
 @dataclass(slots=True)
-class _Keys:
+class _UndoneKeys:
     """The keys of a table's undone rows."""
 
     names: tuple[str, ...]
@@ -120,7 +120,7 @@ class ChangedAgain:
     """Finds rows that were changed after an undone transaction by transactions that are not undone."""
 
     def __init__(self) -> None:
-        self._keys: dict[Name, _Keys] = {}
+        self._keys: dict[Name, _UndoneKeys] = {}
         self._versions = array("q")
 
     def take_transaction(self, version: int) -> None:
@@ -131,7 +131,7 @@ class ChangedAgain:
         """Keep the keys of undone row changes."""
         if not table.key:
             return
-        keys = self._keys.setdefault(table.logged, _Keys(_key_names(table)))
+        keys = self._keys.setdefault(table.logged, _UndoneKeys(_key_names(table)))
         for rows in _images_with_key(table, images):
             if keys.count < MOST_KEYS and keys.names == _key_names(table):
                 keys.batches.append(_keys_of(table, images, rows).select(["key", "version"]))

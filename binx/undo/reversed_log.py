@@ -183,7 +183,7 @@ class _Reversing:
             self.obstacles.add(f"transactions of kind {kind}", [name], commands=commands)
             return
         counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
-        transaction = _Transaction(self._events, name, description, counter, self._databases)
+        transaction = _ReversedTransaction(self._events, name, description, counter, self._databases)
         for raw in events:
             event = raw.event
             known = None
@@ -223,7 +223,7 @@ def _commands(events: Iterable[RawEvent], file: str, start: int) -> Iterator[tup
             yield from restored_by(followed, raw.event.database, file, start)
 
 
-class _Transaction:
+class _ReversedTransaction:
     """Reverses the events of one transaction, statement by statement.
 
     Events are added to a file that is read in reverse: first the transaction's end, then the rows of each

@@ -25,21 +25,21 @@ from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.source.wording import counted
-from binx.verify.report import FileReport, Problem, ProblemKind
+from binx.verify.report import FileReport, LogProblemKind, Problem
 
 if TYPE_CHECKING:
     from binx.rows.reading import DecodingCheck
 
 _KINDS = {
-    Cause.CHECKSUM: ProblemKind.CHECKSUM,
-    Cause.CUT: ProblemKind.CUT,
-    Cause.STRUCTURE: ProblemKind.STRUCTURE,
-    Cause.UNKNOWN: ProblemKind.UNKNOWN_EVENT,
+    Cause.CHECKSUM: LogProblemKind.CHECKSUM,
+    Cause.CUT: LogProblemKind.CUT,
+    Cause.STRUCTURE: LogProblemKind.STRUCTURE,
+    Cause.UNKNOWN: LogProblemKind.UNKNOWN_EVENT,
 }
 _FAULTS = {
-    ProblemKind.LENGTH: "the transaction length in the GTID event is wrong",
-    ProblemKind.CLOCK: "sequence numbers do not ascend, or a transaction depends on a later one",
-    ProblemKind.INCIDENT: "the server recorded that changes are missing from its log",
+    LogProblemKind.LENGTH: "the transaction length in the GTID event is wrong",
+    LogProblemKind.CLOCK: "sequence numbers do not ascend, or a transaction depends on a later one",
+    LogProblemKind.INCIDENT: "the server recorded that changes are missing from its log",
 }
 """Problems of transactions that are whole."""
 
@@ -80,7 +80,7 @@ class ContentCheck:
         self._checksums = checksums
         self._transactions = self._bytes = self._by_length = 0
         self._last_sequence = 0
-        self._faults: dict[ProblemKind, tuple[int, int, str | None]] = {}
+        self._faults: dict[LogProblemKind, tuple[int, int, str | None]] = {}
         self._repeated = GtidSet()
         self._error: BinxError | None = None
 
@@ -102,12 +102,12 @@ class ContentCheck:
         self._by_length += flagged(table, FLAG_BY_LENGTH)[0]
         sizes = memoryview(table.column("bytes")).cast("q")
         self._bytes += sum(sizes)
-        self._add_fault(ProblemKind.LENGTH, table, *flagged(table, FLAG_LENGTH_WRONG))
+        self._add_fault(LogProblemKind.LENGTH, table, *flagged(table, FLAG_LENGTH_WRONG))
         faults, first, self._last_sequence = clock_faults(table, self._last_sequence)
-        self._add_fault(ProblemKind.CLOCK, table, faults, first)
+        self._add_fault(LogProblemKind.CLOCK, table, faults, first)
         incidents = table.mask()
         table.keep_values(incidents, "kind", [Kind.KIND_INCIDENT])
-        self._add_fault(ProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
+        self._add_fault(LogProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
         self._check_table_maps()
         self._check_rows(table)
         intervals = marked_gtids(table, table.mask())
@@ -149,7 +149,9 @@ class ContentCheck:
         for index, error in errors.items():
             start = error.offset if error.offset is not None else table.value("start", index)
             message = f"rows cannot be decoded: {error.message}"
-            self.problems.append(self._problem(ProblemKind.STRUCTURE, message, start, gtid=table.gtid(index)))
+            self.problems.append(
+                self._problem(LogProblemKind.STRUCTURE, message, start, gtid=table.gtid(index))
+            )
 
     def _decoding(self) -> DecodingCheck:
         """Return what decodes rows; without any to decode, verifying needs no pyarrow."""
@@ -161,7 +163,7 @@ class ContentCheck:
             self._rows.payloads = self._scan.payloads = PayloadCache(_PAYLOADS_BYTES)
         return self._rows
 
-    def _add_fault(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
+    def _add_fault(self, kind: LogProblemKind, table: TransactionTable, count: int, first: int) -> None:
         if count:
             earlier, start, gtid = self._faults.get(kind, (0, table.value("start", first), table.gtid(first)))
             self._faults[kind] = (earlier + count, start, gtid)
@@ -175,14 +177,14 @@ class ContentCheck:
             yield self._problem(kind, _FAULTS[kind] + _and_more(count, "transaction"), start, gtid=gtid)
         for event, (count, reason, start) in self._unparsed.items():
             message = f"{event}: {reason}{_and_more(count, 'event')}"
-            yield self._problem(ProblemKind.STRUCTURE, message, start)
+            yield self._problem(LogProblemKind.STRUCTURE, message, start)
         if not self._is_relay_log:
             yield from self._position_problems()
             yield from self._end_problems()
         repeated = self._repeated | (self.gtids & (self._ends.facts.previous_gtids or GtidSet()))
         if repeated:
             yield self._problem(
-                ProblemKind.DUPLICATE_GTID,
+                LogProblemKind.DUPLICATE_GTID,
                 f"expected each GTID once, found {counted(repeated.count, 'GTID')} that the file has"
                 " twice, or lists as logged before it",
                 gtid=str(repeated),
@@ -190,7 +192,7 @@ class ContentCheck:
 
     def _problem(
         self,
-        kind: ProblemKind,
+        kind: LogProblemKind,
         message: str,
         start: int | None = None,
         end: int | None = None,
@@ -200,8 +202,8 @@ class ContentCheck:
 
     def _unreadable(self, error: BinxError) -> Problem:
         """Return the problem of an error after which even salvage cannot continue."""
-        kind = ProblemKind.ENCRYPTED if isinstance(error, UnsupportedError) else ProblemKind.FORMAT
-        start = self._scan.accounted if kind is ProblemKind.ENCRYPTED else MAGIC_SIZE
+        kind = LogProblemKind.ENCRYPTED if isinstance(error, UnsupportedError) else LogProblemKind.FORMAT
+        start = self._scan.accounted if kind is LogProblemKind.ENCRYPTED else MAGIC_SIZE
         return self._problem(kind, error.message, start, self._file.size)
 
     def _check_table_maps(self) -> None:
@@ -217,14 +219,14 @@ class ContentCheck:
                 parsed = None if unknown is not None else parse_map_body(body, self._file.format)
             except (DamagedError, UnsupportedError) as error:
                 message = f"a table map of {shown} cannot be read completely: {error.message}"
-                self.problems.append(self._problem(ProblemKind.STRUCTURE, message))
+                self.problems.append(self._problem(LogProblemKind.STRUCTURE, message))
                 continue
             if unknown is not None:
                 message = (
                     f"column {unknown[0]} of {shown} has the type {unknown[1]}, which is unknown to binx"
                 )
                 message += ": its rows were not checked"
-                self.problems.append(self._problem(ProblemKind.UNKNOWN_EVENT, message))
+                self.problems.append(self._problem(LogProblemKind.UNKNOWN_EVENT, message))
                 self._checked[name] = False
             elif parsed is not None and any(column.type in _CHECKED_VALUES for column in parsed.columns):
                 self._checked.setdefault(name, True)
@@ -235,11 +237,11 @@ class ContentCheck:
         if scanner.misplaced:
             count = counted(scanner.misplaced, "event")
             message = f"the position in the header is not the event's end in {count}"
-            yield self._problem(ProblemKind.POSITION, message, scanner.first_misplaced)
+            yield self._problem(LogProblemKind.POSITION, message, scanner.first_misplaced)
         zeros = description.flavour is Flavour.MARIADB and description.version >= _ZERO_POSITIONS_SINCE
         if scanner.unplaced and not zeros:
             count = counted(scanner.unplaced, "event")
-            yield self._problem(ProblemKind.POSITION, f"the position in the header is 0 in {count}")
+            yield self._problem(LogProblemKind.POSITION, f"the position in the header is 0 in {count}")
 
     def _end_problems(self) -> Iterator[Problem]:
         size = self._file.size
@@ -249,7 +251,7 @@ class ContentCheck:
                 message = (
                     f"expected {EventType(number).name} as the last event, found {size - end} bytes after it"
                 )
-                yield self._problem(ProblemKind.BEHIND_THE_END, message, end, size)
+                yield self._problem(LogProblemKind.BEHIND_THE_END, message, end, size)
                 return
 
     def _file_notes(self) -> Iterator[str]:

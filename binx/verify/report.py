@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from binx.report.document import json_line
 
 
-class ProblemKind(Enum):
+class LogProblemKind(Enum):
     """Kinds of problems."""
 
     NOT_A_BINLOG = "not_a_binlog"
@@ -60,80 +60,80 @@ _COPY = "copy the file again from its server, a replica or a backup"
 _SALVAGE = "; if there is none, binx extract --on-damage salvage recovers the intact transactions"
 
 ADVICE: Final = {
-    ProblemKind.NOT_A_BINLOG: Advice(
+    LogProblemKind.NOT_A_BINLOG: Advice(
         "Nothing can be read from this file.",
         "leave it out; if it is a log whose beginning is damaged, give another one of its server with"
         " --format-from",
     ),
-    ProblemKind.FORMAT: Advice(
+    LogProblemKind.FORMAT: Advice(
         "The format of the events is not known for certain, so none of them can be trusted.",
         f"{_COPY}; with --format-from, the first event of another log of its server stands in for this one",
     ),
-    ProblemKind.ENCRYPTED: Advice(
+    LogProblemKind.ENCRYPTED: Advice(
         "Its contents were not checked.", "give its key or decrypt it, as the message says"
     ),
-    ProblemKind.CHECKSUM: Advice(
+    LogProblemKind.CHECKSUM: Advice(
         "The bytes were changed after the server wrote them, for example by a bad disk or a bad copy.",
         _COPY + _SALVAGE,
     ),
-    ProblemKind.STRUCTURE: Advice(
+    LogProblemKind.STRUCTURE: Advice(
         "Part of the file was overwritten, never written, removed or inserted.", _COPY + _SALVAGE
     ),
-    ProblemKind.CUT: Advice(
+    LogProblemKind.CUT: Advice(
         "The end is missing: the file was copied while it was written, the copy was interrupted, or"
         " the disk was full.",
         f"copy it again after its server has closed it, or after FLUSH BINARY LOGS{_SALVAGE}",
     ),
-    ProblemKind.UNKNOWN_EVENT: Advice(
+    LogProblemKind.UNKNOWN_EVENT: Advice(
         "The server wrote it in a way that binx does not support; the transaction cannot be extracted.",
         "see the message, look for a newer binx, or extract this transaction with the server's"
         " mysqlbinlog; extract or to-parquet with --on-damage salvage recovers the others",
     ),
-    ProblemKind.LENGTH: Advice(
+    LogProblemKind.LENGTH: Advice(
         "Readers that trust the length, including replicas, go wrong here; binx reads on event by event.",
         "do not apply the file to a server; binx extract writes the transactions with correct lengths",
     ),
-    ProblemKind.POSITION: Advice(
+    LogProblemKind.POSITION: Advice(
         "The events were copied from another log, or bytes before them are missing; replicas and tools"
         " that rely on positions go wrong.",
         "search by GTID instead of by position; binx extract writes correct positions",
     ),
-    ProblemKind.CLOCK: Advice(
+    LogProblemKind.CLOCK: Advice(
         "A replica that applies transactions in parallel would apply these in the wrong order.",
         "apply the file with one worker, or use binx extract, which renumbers the transactions",
     ),
-    ProblemKind.BEHIND_THE_END: Advice(
+    LogProblemKind.BEHIND_THE_END: Advice(
         "Two files were concatenated, or something was written after the end of one.",
         "copy the file again from its server; readers may stop at the first end",
     ),
-    ProblemKind.INCIDENT: Advice(
+    LogProblemKind.INCIDENT: Advice(
         "Changes were made on the server that are in no file; a replica stops here.",
         "restore replicas and exports from a backup made after this point",
     ),
-    ProblemKind.DUPLICATE_GTID: Advice(
+    LogProblemKind.DUPLICATE_GTID: Advice(
         "Files of several servers or runs are mixed, or a file contains part of another one.",
         "give the files of one server, each once; a server applies such a transaction only once",
     ),
-    ProblemKind.LOST_GTIDS: Advice(
+    LogProblemKind.LOST_GTIDS: Advice(
         "These transactions are in none of the files, although the server had logged them, or they"
         " were marked as executed (gtid_purged).",
         "look for them on the server or a replica: SELECT GTID_SUBSET(…, @@gtid_executed)",
     ),
-    ProblemKind.UNKNOWN_GTIDS: Advice(
+    LogProblemKind.UNKNOWN_GTIDS: Advice(
         "The later file is from another run or another server, or transactions of the earlier one were"
         " discarded.",
         "use SHOW BINARY LOGS to find out which files are the server's current ones",
     ),
-    ProblemKind.MISSING_FILE: Advice(
+    LogProblemKind.MISSING_FILE: Advice(
         "Transactions between the two files are not checked, and exports of them are incomplete.",
         "add that file, or restore it from a backup",
     ),
-    ProblemKind.NOT_CLOSED: Advice(
+    LogProblemKind.NOT_CLOSED: Advice(
         "The server crashed, or the file was copied before its end was written: its last transactions"
         " may be missing.",
         "compare its size with the server's file, or its last GTID with the previous GTIDs of the next file",
     ),
-    ProblemKind.REPEATED: Advice(
+    LogProblemKind.REPEATED: Advice(
         "Their common contents are counted and exported twice.", "give only one of them"
     ),
 }
@@ -142,7 +142,7 @@ ADVICE: Final = {
 class Problem(NamedTuple):
     """A problem found."""
 
-    kind: ProblemKind
+    kind: LogProblemKind
     path: str
     message: str
     start: int | None = None
@@ -213,7 +213,7 @@ class VerifyReport(NamedTuple):
     @property
     def lacks_files(self) -> bool:
         """Whether a file of the chain is missing."""
-        return any(problem.kind is ProblemKind.MISSING_FILE for problem in self.problems)
+        return any(problem.kind is LogProblemKind.MISSING_FILE for problem in self.problems)
 
     @property
     def lost(self) -> int:
@@ -221,7 +221,7 @@ class VerifyReport(NamedTuple):
         counts: dict[str, list[int]] = {}
         for problem in self.problems:
             by_kind = counts.setdefault(problem.path, [0, 0])
-            by_kind[problem.kind is ProblemKind.LOST_GTIDS] += problem.transactions
+            by_kind[problem.kind is LogProblemKind.LOST_GTIDS] += problem.transactions
         return sum(map(max, counts.values()))
 
     @property

@@ -16,27 +16,27 @@ from binx.log.chain.inputs import STANDARD_INPUT, copy_note, named_logs, without
 from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
+from binx.log.succession import ChainProblemKind as LinkKind
 from binx.log.succession import LogFacts, differences, missing_gtids, problems_between
-from binx.log.succession import ProblemKind as LinkKind
 from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.wording import counted
 from binx.verify.content import ContentCheck
-from binx.verify.report import FileReport, Problem, ProblemKind, VerifyReport
+from binx.verify.report import FileReport, LogProblemKind, Problem, VerifyReport
 
 if TYPE_CHECKING:
-    from binx.source.keyring import Keys
+    from binx.source.keyring import ReplicationKeys
 
-_UNREADABLE: tuple[tuple[type[BinxError], ProblemKind], ...] = (
-    (NotABinlogError, ProblemKind.NOT_A_BINLOG),
-    (UnsupportedError, ProblemKind.ENCRYPTED),
-    (DamagedError, ProblemKind.FORMAT),
+_UNREADABLE: tuple[tuple[type[BinxError], LogProblemKind], ...] = (
+    (NotABinlogError, LogProblemKind.NOT_A_BINLOG),
+    (UnsupportedError, LogProblemKind.ENCRYPTED),
+    (DamagedError, LogProblemKind.FORMAT),
 )
 _KINDS = {
-    LinkKind.GAP: ProblemKind.MISSING_FILE,
-    LinkKind.GTIDS_LOST: ProblemKind.UNKNOWN_GTIDS,
-    LinkKind.NOT_CLOSED: ProblemKind.NOT_CLOSED,
-    LinkKind.CUT: ProblemKind.NOT_CLOSED,
-    LinkKind.REPEATED: ProblemKind.REPEATED,
+    LinkKind.GAP: LogProblemKind.MISSING_FILE,
+    LinkKind.GTIDS_LOST: LogProblemKind.UNKNOWN_GTIDS,
+    LinkKind.NOT_CLOSED: LogProblemKind.NOT_CLOSED,
+    LinkKind.CUT: LogProblemKind.NOT_CLOSED,
+    LinkKind.REPEATED: LogProblemKind.REPEATED,
 }
 _WITHOUT_END = (LinkKind.NOT_CLOSED, LinkKind.CUT)
 
@@ -45,7 +45,7 @@ def verify(
     paths: Sequence[str],
     *,
     checksums: bool = True,
-    keys: Keys | None = None,
+    keys: ReplicationKeys | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> VerifyReport:
     """Read files completely and check them against the format and against each other.
@@ -99,7 +99,9 @@ def verify(
 def _without_beginning(file: BinlogFile) -> Problem:
     """Return the problem of a relay log whose first transaction begins in a missing one."""
     end = file.size if file.resumption is None else file.resumption.position
-    return Problem(ProblemKind.MISSING_FILE, file.path, begins_before(file).message, file.first_position, end)
+    return Problem(
+        LogProblemKind.MISSING_FILE, file.path, begins_before(file).message, file.first_position, end
+    )
 
 
 def _unread(path: str) -> FileReport:
@@ -131,7 +133,7 @@ def link_problems(before: LogFacts, content: GtidSet, after: LogFacts, later: Gt
     lost, unknown = differences(before, content, after)
     if lost:
         yield Problem(
-            ProblemKind.LOST_GTIDS,
+            LogProblemKind.LOST_GTIDS,
             before.path,
             f"{lost.count:,} of the GTIDs that {after.path} lists as logged before it are in no file",
             gtid=str(lost),
@@ -139,7 +141,7 @@ def link_problems(before: LogFacts, content: GtidSet, after: LogFacts, later: Gt
         )
     if unknown:
         yield Problem(
-            ProblemKind.UNKNOWN_GTIDS,
+            LogProblemKind.UNKNOWN_GTIDS,
             after.path,
             f"its list of previous GTIDs lacks {unknown.count:,} of {before.path}",
             gtid=str(unknown),
@@ -147,7 +149,7 @@ def link_problems(before: LogFacts, content: GtidSet, after: LogFacts, later: Gt
     repeated = content & later
     if repeated and after.previous_gtids is None:
         yield Problem(
-            ProblemKind.DUPLICATE_GTID,
+            LogProblemKind.DUPLICATE_GTID,
             after.path,
             f"expected each GTID once, found {repeated.count:,} that {before.path} has too",
             gtid=str(repeated),

@@ -69,7 +69,7 @@ class ColumnName(NamedTuple):
     name: str
 
 
-class Frame:
+class RowGroup:
     """Row changes of one group, as input of a condition.
 
     Attributes:
@@ -136,7 +136,7 @@ class Frame:
         return pa.nulls(self.size, pa.bool_())
 
 
-class TableFrame(Frame):
+class TableFrame(RowGroup):
     """Rows of a table, as input of a condition: columns by case-folded name."""
 
     def __init__(self, operands: Mapping[str, Operand], size: int) -> None:
@@ -170,7 +170,7 @@ def _decoder_of(values: pa.Array, logical: LogicalType) -> Callable[[Any], str] 
     return None
 
 
-Evaluate = Callable[[Frame], pa.BooleanArray]
+Evaluate = Callable[[RowGroup], pa.BooleanArray]
 
 
 class Condition:
@@ -209,7 +209,7 @@ class Condition:
             + ("" if words else "".join(did_you_mean(name, columns) for name in absent))
         )
 
-    def matching(self, frame: Frame) -> pa.BooleanArray:
+    def matching(self, frame: RowGroup) -> pa.BooleanArray:
         """Return a mask of the rows that match the condition, without nulls."""
         return pc.fill_null(self._evaluate(frame), False)
 
@@ -229,7 +229,7 @@ class Condition:
         for group in images.groups():
             sides = [AFTER] if group.after is not None or not self._either_image else []
             sides += [BEFORE] if group.before is not None and self._either_image else []
-            frames = [Frame(images, group, side) for side in sides]
+            frames = [RowGroup(images, group, side) for side in sides]
             mask = reduce(pc.or_kleene, map(self._evaluate, frames))
             if lacking is not None and mask.null_count:
                 lacking.update(*(frame.lacking for frame in frames))
@@ -297,7 +297,7 @@ class Condition:
             raise _unsupported(node)
         column = self._column(node.this)
 
-        def evaluate(frame: Frame) -> pa.BooleanArray:
+        def evaluate(frame: RowGroup) -> pa.BooleanArray:
             operand = frame.operand(column)
             return frame.unknown() if operand is None else is_null(operand)
 
@@ -312,7 +312,7 @@ class Condition:
             check_expression(text)
         negated = bool(node.args.get("negate"))
 
-        def evaluate(frame: Frame) -> pa.BooleanArray:
+        def evaluate(frame: RowGroup) -> pa.BooleanArray:
             operand = frame.operand(column)
             if operand is None:
                 return frame.unknown()
@@ -340,14 +340,14 @@ class Condition:
             raise _unsupported(node)
         column = self._column(node)
 
-        def evaluate(frame: Frame) -> pa.BooleanArray:
+        def evaluate(frame: RowGroup) -> pa.BooleanArray:
             operand = frame.operand(column)
             return frame.unknown() if operand is None else compared(operand, sign, literal, column.name)
 
         return evaluate
 
     @staticmethod
-    def _compare_columns(frame: Frame, left: ColumnName, sign: str, right: ColumnName) -> pa.BooleanArray:
+    def _compare_columns(frame: RowGroup, left: ColumnName, sign: str, right: ColumnName) -> pa.BooleanArray:
         first, second = frame.operand(left), frame.operand(right)
         if first is None or second is None:
             return frame.unknown()

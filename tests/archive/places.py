@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from binx.archive.check import CheckReport, check_archive
-from binx.archive.report import ArchiveRequest, LogReport, RunReport
+from binx.archive.report import ArchiveLogReport, ArchiveRequest, RunReport
 from binx.archive.run import ArchiveRun
 from binx.source import PlainFile
 from binx.source.age import AgeFile, Identities
@@ -40,7 +40,7 @@ def copy_logs(folder: Path, *numbers: int, shop: Path = SHOP) -> Path:
     return folder
 
 
-def archive(source: Path, dest: Path | str, **settings: Any) -> tuple[list[LogReport], RunReport]:
+def archive(source: Path, dest: Path | str, **settings: Any) -> tuple[list[ArchiveLogReport], RunReport]:
     """One run."""
     run = ArchiveRun(ArchiveRequest(str(source), str(dest), **settings))
     return list(run), run.report
@@ -59,7 +59,7 @@ def with_checksum(data: bytearray) -> bytes:
     return bytes(data)
 
 
-def states(reports: list[LogReport]) -> list[tuple[str, str]]:
+def states(reports: list[ArchiveLogReport]) -> list[tuple[str, str]]:
     return [(Path(report.path).name, report.state.value) for report in reports]
 
 

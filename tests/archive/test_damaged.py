@@ -10,7 +10,7 @@ import pytest
 
 from binx.archive.check import check_archive
 from binx.archive.manifest import read_manifests
-from binx.archive.report import LogReport, RunReport
+from binx.archive.report import ArchiveLogReport, RunReport
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
@@ -56,7 +56,7 @@ def damaged_logs(folder: Path, damage: object = flipped, *numbers: int) -> Path:
     return source
 
 
-def keep(source: Path, dest: Path, **settings: object) -> tuple[list[LogReport], RunReport]:
+def keep(source: Path, dest: Path, **settings: object) -> tuple[list[ArchiveLogReport], RunReport]:
     return archive(source, dest, keep_damaged=True, **settings)
 
 

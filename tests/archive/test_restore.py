@@ -11,7 +11,7 @@ import pytest
 
 from binx.archive.manifest import decode_manifest, encode_manifest, manifest_name, read_manifests
 from binx.archive.prune import expire
-from binx.archive.report import State
+from binx.archive.report import ArchiveLogState
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.cli.run import run
 from binx.errors import AbsentError, DamagedError, ExitCode, SourceError, UsageError
@@ -291,7 +291,7 @@ def stored_names(dest: Path) -> list[str]:
 
 def test_all_but_the_newest_go_and_the_rest_is_whole(dest: Path) -> None:
     reports = list(expire(open_store(str(dest)), 0))
-    assert {report.state for report in reports} == {State.EXPIRED}
+    assert {report.state for report in reports} == {ArchiveLogState.EXPIRED}
     assert [report.archived.name for report in reports if report.archived] == NAMES[:-1]
     assert stored_names(dest) == NAMES[-1:]
     assert len(list(dest.glob("mysql-bin.*"))) == 2
@@ -307,7 +307,7 @@ def test_logs_that_are_not_old_stay(dest: Path) -> None:
 
 def test_a_dry_run_only_tells(dest: Path) -> None:
     reports = list(expire(open_store(str(dest)), 0, dry_run=True))
-    assert {report.state for report in reports} == {State.WOULD_EXPIRE}
+    assert {report.state for report in reports} == {ArchiveLogState.WOULD_EXPIRE}
     assert stored_names(dest) == NAMES
 
 
@@ -315,7 +315,7 @@ def test_nothing_goes_where_the_first_log_that_stays_is_not_whole(dest: Path) ->
     (log,) = dest.glob(f"{NAMES[-1]}.*.zst")
     flip(log)
     (report,) = expire(open_store(str(dest)), 0)
-    assert report.state is State.FAILED
+    assert report.state is ArchiveLogState.FAILED
     assert stored_names(dest) == NAMES
 
 
@@ -329,7 +329,7 @@ def test_nothing_goes_where_the_first_log_that_stays_does_not_list_what_goes(tmp
     strange = log.previous_gtids.replace("bf1c133d", "00000000")
     manifest.write_bytes(encode_manifest(replace(log, previous_gtids=strange)))
     (report,) = expire(open_store(str(dest)), 0)
-    assert report.state is State.FAILED
+    assert report.state is ArchiveLogState.FAILED
     assert stored_names(dest) == NAMES[:2]
 
 
@@ -422,5 +422,5 @@ def test_logs_whose_base_name_changed_and_changed_back_are_restored_in_order_and
     assert (newest.name, other.name) == ("mysql-bin.000005", "other-bin.000001")
     listed = replace(newest, previous_gtids=str(GtidSet.parse(newest.previous_gtids or "") - other.gtids))
     (dest / manifest_name(newest.stem)).write_bytes(encode_manifest(listed))
-    assert {report.state for report in expire(store, 0)} == {State.EXPIRED}
+    assert {report.state for report in expire(store, 0)} == {ArchiveLogState.EXPIRED}
     assert stored_names(dest) == ["mysql-bin.000005"]

@@ -13,7 +13,7 @@ import pytest
 
 from binx.compare.contents import DIGEST_BYTES, Digests, GtidKeys, digested
 from binx.compare.diff import LogDiff, diff_logs
-from binx.compare.effects import Effect, Form, Verdict, compared, statement_form
+from binx.compare.effects import StatementEffect, TransactionEffect, Verdict, compared, statement_form
 from binx.errors import RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
@@ -208,9 +208,11 @@ def test_rows_are_compared_whose_times_have_fractions_that_a_definition_alone_te
     assert found.is_fully_compared
 
 
-def effect(*rows: tuple[str, dict[str, Any] | None, dict[str, Any] | None], table: str = "t") -> Effect:
+def effect(
+    *rows: tuple[str, dict[str, Any] | None, dict[str, Any] | None], table: str = "t"
+) -> TransactionEffect:
     """What a transaction of some changes did."""
-    made = Effect()
+    made = TransactionEffect()
     for kind, before, after in rows:
         made.take_row({"type": kind, "db": "d", "table": table, "before": before, "after": after})
     return made
@@ -282,11 +284,11 @@ def test_rows_of_another_table_are_others() -> None:
 
 
 def test_statements_and_rows_cannot_be_compared() -> None:
-    text = Effect()
+    text = TransactionEffect()
     text.texts.append(("d", "INSERT INTO t VALUES (1)"))
     assert compared(text, effect(insert(**ONE))).verdict is Verdict.NOT_COMPARED
-    assert compared(text, Effect()).verdict is Verdict.NOT_COMPARED
-    other = Effect()
+    assert compared(text, TransactionEffect()).verdict is Verdict.NOT_COMPARED
+    other = TransactionEffect()
     other.texts.append(("d", "INSERT INTO t VALUES (2)"))
     assert compared(text, other).verdict is Verdict.DIFFERENT
 
@@ -372,7 +374,7 @@ def test_a_transaction_takes_little_memory() -> None:
     assert pa.total_allocated_bytes() - before < count * len(sides) * 32
 
 
-def form(sql: str, db: str = "shop", kind: str = "ddl") -> Form | None:
+def form(sql: str, db: str = "shop", kind: str = "ddl") -> StatementEffect | None:
     """The form of a statement."""
     values: dict[str, Any] = dict.fromkeys(Statement._fields)
     context = DEFAULT_CONTEXT if kind == "ddl" else None

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.source_files import Background
-from binx.dataset.transaction import Transaction, WrittenFile
+from binx.dataset.transaction import StagedFiles, WrittenFile
 from binx.errors import OutputError, ResourceError
 
 SOURCE = "mysql-bin.000001.1a2b3c4d"
@@ -32,7 +32,7 @@ MANIFEST: dict[str, Any] = {
 
 def write(folder: Path, text: str, names: tuple[str, ...] = FILES) -> None:
     """Write and commit a source whose files all hold the same text."""
-    transaction = Transaction(DataSet(folder), SOURCE)
+    transaction = StagedFiles(DataSet(folder), SOURCE)
     written: list[WrittenFile] = []
     for name in names:
         Path(transaction.path(name)).write_text(text, "utf-8")
@@ -57,7 +57,7 @@ def test_a_committed_source_is_visible_and_nothing_else_is_left(tmp_path: Path) 
 
 def test_an_abandoned_source_leaves_the_data_set_as_it_was(tmp_path: Path) -> None:
     write(tmp_path, "one")
-    transaction = Transaction(DataSet(tmp_path), SOURCE)
+    transaction = StagedFiles(DataSet(tmp_path), SOURCE)
     Path(transaction.path(FILES[0])).write_text("two", "utf-8")
     transaction.abandon()
     assert visible(tmp_path) == dict.fromkeys(FILES, "one")

@@ -22,7 +22,7 @@ from binx.dataset import parquet_file
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet_file import ParquetFile, Shared, Spill, with_statistics
-from binx.dataset.transaction import Transaction
+from binx.dataset.transaction import StagedFiles
 from binx.rows.decoder import DecoderOptions
 from testdata.compare import normal, spell
 from tests.conftest import TESTDATA
@@ -45,7 +45,7 @@ class Files:
     """Files of one log in a folder."""
 
     def __init__(self, folder: Path, memory: int, rows: int = 131_072) -> None:
-        self.transaction = Transaction(DataSet(folder), "log.1")
+        self.transaction = StagedFiles(DataSet(folder), "log.1")
         options = ParquetOptions(decoder=DecoderOptions(row_group_rows=rows, memory=memory))
         self.shared = Shared(self.transaction, options)
 

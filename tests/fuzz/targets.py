@@ -24,7 +24,7 @@ from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, 
 from binx.kernels.walk.scan import Level
 from binx.lake.dataset.files import NOT_UNDERSTOOD, read_version
 from binx.lake.dataset.manifests import read_manifests
-from binx.lake.place import Listed, Place
+from binx.lake.place import LakeStore, ListedFile
 from binx.lake.state.output import Output
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
@@ -158,7 +158,7 @@ def ddl(data: bytes) -> None:
     Catalog().load_dump(text)
 
 
-class _Folder(Place):
+class _Folder(LakeStore):
     """A place in memory where every file has one content."""
 
     def __init__(self, content: bytes) -> None:
@@ -173,7 +173,7 @@ def manifest(data: bytes) -> None:
     """A manifest, a schema record, and a load's state."""
     folder = _Folder(data)
     with suppress(BinxError):
-        for one in read_manifests(folder, [Listed("one.json", 1, 1)]):
+        for one in read_manifests(folder, [ListedFile("one.json", 1, 1)]):
             for path in one.hashes:
                 assert not path.startswith("/")
                 assert ".." not in path.split("/")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from binx.lake.dataset.chains import Chains
+from binx.lake.dataset.chains import LoadedChains
 from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from tests.lake.dataset import Log, write_export
 
 TOLD = "written between old.000002 and old.000003"
@@ -23,7 +23,7 @@ def exported(folder: Path, *logs: tuple[str, int, int, int, str]) -> list[Manife
         write_export(folder, Log(number, time=begun), base=base)
         (found,) = (
             one
-            for one in read_manifests(Place(str(folder)), list_manifests(Place(str(folder))))
+            for one in read_manifests(LakeStore(str(folder)), list_manifests(LakeStore(str(folder))))
             if one.source.name == f"{base}.{number:06}"
         )
         source = replace(found.source, identity=str(begun))
@@ -45,7 +45,7 @@ def renamed(tmp_path: Path) -> list[Manifest]:
 
 def order_of(manifests: Sequence[Sequence[Manifest]]) -> tuple[list[list[str]], list[str]]:
     """The logs by chain in their order, and what is told of them, after loads of so many logs each."""
-    chains = Chains()
+    chains = LoadedChains()
     for listed in manifests:
         chains.assign(listed)
     order = chains.in_order(())
@@ -94,7 +94,7 @@ def test_servers_of_one_id_that_log_side_by_side_keep_one_chain_each(tmp_path: P
 
 def begins_of(loads: Sequence[Sequence[Manifest]]) -> list[list[int]]:
     """When the logs of each chain begin."""
-    chains = Chains()
+    chains = LoadedChains()
     for listed in loads:
         chains.assign(listed)
     return [

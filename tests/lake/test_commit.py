@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from binx.errors import OutputError
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.output import Output
 from binx.spark.session import SCRIPT
 from tests.lake.conftest import Load, files_of
@@ -44,7 +44,7 @@ def kill_at(step: int, patch: pytest.MonkeyPatch) -> list[str]:
         return count
 
     for name in ("put", "remove", "synchronize"):
-        patch.setattr(Place, name, counted(name, getattr(Place, name)))
+        patch.setattr(LakeStore, name, counted(name, getattr(LakeStore, name)))
     patch.setattr(Output, "_give_up", lambda _: None)
     return steps
 
@@ -103,20 +103,20 @@ def test_data_is_on_the_disk_before_the_state_that_names_it(
     """A machine that loses its power keeps what was brought to the disk, in whatever order it was written."""
     synchronized: set[int] = set()
     lost: list[Path] = []
-    bring, put = os.fsync, Place.put
+    bring, put = os.fsync, LakeStore.put
 
     def noted(descriptor: int) -> None:
         bring(descriptor)
         synchronized.add(os.fstat(descriptor).st_ino)
 
-    def look(place: Place, path: str, content: bytes) -> None:
+    def look(place: LakeStore, path: str, content: bytes) -> None:
         if path == "_state.json":
             places = [tmp_path / "out", *(tmp_path / "out/shop").rglob("*")]
             lost.extend(one for one in places if one.stat().st_ino not in synchronized)
         put(place, path, content)
 
     monkeypatch.setattr(os, "fsync", noted)
-    monkeypatch.setattr(Place, "put", look)
+    monkeypatch.setattr(LakeStore, "put", look)
     two_runs().export_all(tmp_path / "in [1]")
     assert load(tmp_path / "in [1]", tmp_path / "out")[0] == 0
     assert list((tmp_path / "out/shop").rglob("*.parquet"))
@@ -125,7 +125,7 @@ def test_data_is_on_the_disk_before_the_state_that_names_it(
 
 def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, load: Load) -> None:
     two_runs().export_all(tmp_path / "in")
-    with Place(str(tmp_path / "out")).locked(broken=False):
+    with LakeStore(str(tmp_path / "out")).locked(broken=False):
         code, answer = load(tmp_path / "in", tmp_path / "out")
     assert (code, f"another binx process ({os.getpid()})" in answer["error"]) == (1, True)
     assert load(tmp_path / "in", tmp_path / "out")[0] == 0
@@ -149,7 +149,7 @@ def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
     assert holder.stdout.readline() == "held\n"
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    with Place(str(tmp_path)).locked(broken=False):
+    with LakeStore(str(tmp_path)).locked(broken=False):
         pass
 
 
@@ -159,15 +159,15 @@ def test_a_state_that_changed_meanwhile_is_not_replaced(tmp_path: Path, load: Lo
     server.export(tmp_path / "in", server.logs[0])
     load(tmp_path / "in", tmp_path / "out")
     server.export_all(tmp_path / "in")
-    synchronize = Place.synchronize
+    synchronize = LakeStore.synchronize
 
-    def meanwhile(place: Place, paths: Any) -> None:
+    def meanwhile(place: LakeStore, paths: Any) -> None:
         synchronize(place, paths)
         state = json.loads((tmp_path / "out/_state.json").read_text())
         (tmp_path / "out/_state.json").write_text(json.dumps({**state, "version": 2}))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Place, "synchronize", meanwhile)
+        patch.setattr(LakeStore, "synchronize", meanwhile)
         code, answer = load(tmp_path / "in", tmp_path / "out")
     assert (code, "another load has committed" in answer["error"]) == (1, True)
     assert stored(tmp_path / "out") == {
@@ -197,7 +197,7 @@ def test_a_full_disk_is_told_and_nothing_is_left(tmp_path: Path, load: Load) -> 
         raise OutputError("cannot be written: No space left on device")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Place, "synchronize", refuse)
+        patch.setattr(LakeStore, "synchronize", refuse)
         code, answer = load(tmp_path / "in", tmp_path / "out")
     assert (code, "No space left on device" in answer["error"]) == (1, True)
     assert json.loads((tmp_path / "out/_state.json").read_text())["version"] == 1

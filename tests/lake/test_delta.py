@@ -12,7 +12,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.published import delta
 from binx.lake.published.delta import publish
 from binx.lake.state.output import Output
@@ -170,7 +170,7 @@ def test_a_table_that_was_stopped_does_not_take_the_place_of_the_one_that_has_it
 ) -> None:
     server = two_tables()
     loaded(server)
-    place = Place(str(tmp_path / "out"))
+    place = LakeStore(str(tmp_path / "out"))
     state = Output(place).state
     lives = {tuple(one.name): one for one in state.lives.values()}
     stopped = replace(lives[OTHER], name=TableName(*ORDERS), folder=lives[ORDERS].folder)

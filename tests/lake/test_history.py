@@ -14,12 +14,12 @@ import pytest
 
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
-from binx.lake.dataset.chains import Chain, Chains, Position
+from binx.lake.dataset.chains import ChangePosition, LoadedChain, LoadedChains
 from binx.lake.dataset.chains import Log as ChainLog
 from binx.lake.dataset.files import ChangesFile, Version
 from binx.lake.table_name import TableName
 from binx.lake.tables.lacking import lacking_of
-from binx.lake.tables.lives import Life, Unit
+from binx.lake.tables.lives import FileSpan, TableHistory
 from tests.lake.conftest import Load, Loaded, files_of
 from tests.lake.dataset import Log, Name, Server, renumbered
 from tests.lake.test_state import FIELDS, ORDERS, Rows, insert, orders
@@ -529,15 +529,17 @@ def test_mariadb_servers_that_take_turns_without_repeating_each_other_are_told()
 
     def told(*logs: tuple[int, int, int, int]) -> list[str]:
         """Logs as server, number, and their first and last transaction."""
-        chains, life = Chains(), Life("t", TableName("shop", "t"), whole=True)
+        chains, life = LoadedChains(), TableHistory("t", TableName("shop", "t"), whole=True)
         for server, number, first, last in logs:
             name = f"{server}:log"
-            chain = chains.by_name.setdefault(name, Chain(name, server, "log"))
+            chain = chains.by_name.setdefault(name, LoadedChain(name, server, "log"))
             gtids = GtidSet([(DomainSource(0, server), first, last)])
             chain.gtids |= gtids
             chain.logs[number] = ChainLog("", 0, last=GtidSet([(DomainSource(0, server), last, last)]))
             file = ChangesFile("", TableName("shop", "t"), "", name, "", "", 1, 1, number << 32, number << 32)
-            life.units.append(Unit(file, Version("", ()), Position(0, 0), file.first, file.last, 0, ()))
+            life.units.append(
+                FileSpan(file, Version("", ()), ChangePosition(0, 0), file.first, file.last, 0, ())
+            )
         return lacking_of(life, chains, {"1:log": 0, "2:log": 1})
 
     assert told((1, 1, 1, 50), (1, 2, 51, 70), (2, 1, 71, 90)) == []

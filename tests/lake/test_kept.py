@@ -16,11 +16,11 @@ import pytest
 from binx.cli.run import run as run_command
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.types import can_misfit
-from binx.lake.dataset.chains import Position
+from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, FileColumn, Version
-from binx.lake.published.views import Part
+from binx.lake.published.views import ViewPart
 from binx.lake.table_name import TableName
-from binx.lake.tables.lives import Change, Column, Epoch, Unit
+from binx.lake.tables.lives import ColumnChange, FileSpan, SchemaSpan, TableColumn
 from binx.rows.columns import types
 from binx.rows.ddl.catalog import Catalog
 from binx.spark import run
@@ -288,14 +288,14 @@ CASES: list[tuple[str, str, Any, Any]] = [
 ]
 
 
-def column(kind: str, number: int = 1) -> Column:
-    return Column(number, "c", ARROW.get(kind, "string"), kind, "utf8mb4")
+def column(kind: str, number: int = 1) -> TableColumn:
+    return TableColumn(number, "c", ARROW.get(kind, "string"), kind, "utf8mb4")
 
 
 def after(old: str, new: str, values: pa.Array) -> dict[str, Any]:
     before, behind = column(old), column(new)
-    epoch = Epoch(None, (behind,), (), (Change(1, before),))
-    rows, _ = converted(pa.table({"v1": values}), Epoch(None, (before,), ()), epoch)
+    epoch = SchemaSpan(None, (behind,), (), (ColumnChange(1, before),))
+    rows, _ = converted(pa.table({"v1": values}), SchemaSpan(None, (before,), ()), epoch)
     found: dict[str, Any] = rows.to_pylist()[0]
     return found
 
@@ -312,9 +312,9 @@ def test_a_value_becomes_what_the_server_makes_of_it(old: str, new: str, value: 
 
 def test_null_is_not_known_where_it_is_no_longer_allowed() -> None:
     before, behind = column("int"), replace(column("int"), nullable=False)
-    epoch = Epoch(None, (behind,), (), (Change(1, before),))
+    epoch = SchemaSpan(None, (behind,), (), (ColumnChange(1, before),))
     rows, lost = converted(
-        pa.table({"v1": pa.array([None, 5], pa.int32())}), Epoch(None, (before,), ()), epoch
+        pa.table({"v1": pa.array([None, 5], pa.int32())}), SchemaSpan(None, (before,), ()), epoch
     )
     assert (rows.to_pylist(), lost) == ([{"v1": None, "p1": False}, {"v1": 5, "p1": True}], {"c"})
 
@@ -322,7 +322,9 @@ def test_null_is_not_known_where_it_is_no_longer_allowed() -> None:
 def test_the_text_of_a_date_that_there_is_not_is_unknown_in_another_type() -> None:
     before, behind = column("date"), column("datetime")
     rows = pa.table({"v1": pa.array([None, None], pa.date32()), "m1": ["2024-02-31", None]})
-    found, _ = converted(rows, Epoch(None, (before,), ()), Epoch(None, (behind,), (), (Change(1, before),)))
+    found, _ = converted(
+        rows, SchemaSpan(None, (before,), ()), SchemaSpan(None, (behind,), (), (ColumnChange(1, before),))
+    )
     assert found.to_pylist() == [{"v1": None, "p1": False}, {"v1": None, "p1": True}]
 
 
@@ -340,6 +342,6 @@ def test_columns_with_misfits_are_those_of_the_exporter(kind: str) -> None:
     assert definition is not None
     logical = types.declared_type(definition.columns[0])
     column = FileColumn("c", "c", str(types.arrow_type(logical)), types.mysql_name(logical))
-    unit = Unit(HISTORY, Version("", (column,)), Position(0, 0), 0, 0, 0, (1,))
-    has_misfits = "_misfits" in Part((unit,), True, ()).system_columns
+    unit = FileSpan(HISTORY, Version("", (column,)), ChangePosition(0, 0), 0, 0, 0, (1,))
+    has_misfits = "_misfits" in ViewPart((unit,), True, ()).system_columns
     assert can_misfit(column) == has_misfits == types.can_misfit(logical)

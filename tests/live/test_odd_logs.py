@@ -31,7 +31,7 @@ from binx.stats.lines import COLUMNS, LineWriter
 from binx.stats.listing import Listing
 from binx.undo.extract_undo import extract_undo
 from binx.verify import verify
-from binx.verify.report import ProblemKind
+from binx.verify.report import LogProblemKind
 from testdata.encrypted import decrypted_by_server, encrypting_server
 from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.relay import replicate
@@ -165,7 +165,7 @@ def test_a_log_of_another_id_that_is_not_there_is_told(server: Server, logs: lis
     assert verify([str(log) for log in logs]).ok
     for pair in ((logs[0], logs[2]), (logs[2], logs[0])):
         (problem,) = verify([str(log) for log in pair]).problems
-        assert problem.kind is ProblemKind.MISSING_FILE
+        assert problem.kind is LogProblemKind.MISSING_FILE
 
 
 # By GTID the logs of testdata were received.

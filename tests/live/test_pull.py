@@ -17,7 +17,7 @@ import pytest
 
 from binx.archive.manifest import read_manifests
 from binx.event.gtid.sets import GtidSet
-from binx.pull.mirror import Tail, read_tail
+from binx.pull.mirror import NewestLog, read_tail
 from binx.storage.store import open_store
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from tests.cli.process import binx
@@ -359,7 +359,7 @@ class Writer:
         self._thread.join(LONGEST)
 
 
-def newest(tail: Tail) -> int:
+def newest(tail: NewestLog) -> int:
     """The number of the newest transaction; a server counts them."""
     return max(last for _, _, last in tail.gtids)
 

@@ -14,7 +14,7 @@ import pytest
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.transactions.table import Kind
 from binx.kernels.walk.machine import Action, EventClass
-from binx.log.boundary import TRANSITIONS, State
+from binx.log.boundary import TRANSITIONS, BoundaryState
 from tests.log import building as b
 
 SAMPLES = {
@@ -48,26 +48,26 @@ SAMPLES = {
 """One event of each class."""
 
 WAYS = {
-    State.OUTSIDE: [],
-    State.NAMED: [b.gtid()],
-    State.STANDALONE: [b.mariadb_gtid(standalone=True)],
-    State.OPEN: [b.BEGIN],
-    State.XA_OPEN: [b.XA_START],
-    State.PREPARING: [b.INTVAR],
-    State.BARE_ROWS: [b.table_map()],
-    State.LOADING: [b.BEGIN_LOAD],
+    BoundaryState.OUTSIDE: [],
+    BoundaryState.NAMED: [b.gtid()],
+    BoundaryState.STANDALONE: [b.mariadb_gtid(standalone=True)],
+    BoundaryState.OPEN: [b.BEGIN],
+    BoundaryState.XA_OPEN: [b.XA_START],
+    BoundaryState.PREPARING: [b.INTVAR],
+    BoundaryState.BARE_ROWS: [b.table_map()],
+    BoundaryState.LOADING: [b.BEGIN_LOAD],
 }
 """How each state is reached."""
 
 ENDS = {
-    State.OUTSIDE: b.CREATE,
-    State.NAMED: b.CREATE,
-    State.STANDALONE: b.CREATE,
-    State.OPEN: b.xid(),
-    State.XA_OPEN: b.xa_prepare(),
-    State.PREPARING: b.INSERT,
-    State.BARE_ROWS: b.rows(1),
-    State.LOADING: b.EXECUTE_LOAD,
+    BoundaryState.OUTSIDE: b.CREATE,
+    BoundaryState.NAMED: b.CREATE,
+    BoundaryState.STANDALONE: b.CREATE,
+    BoundaryState.OPEN: b.xid(),
+    BoundaryState.XA_OPEN: b.xa_prepare(),
+    BoundaryState.PREPARING: b.INSERT,
+    BoundaryState.BARE_ROWS: b.rows(1),
+    BoundaryState.LOADING: b.EXECUTE_LOAD,
 }
 """What ends the transaction that a state stands in."""
 
@@ -205,17 +205,17 @@ def test_transactions_follow_each_other_without_a_gap(sentence: str) -> None:
     assert all(before[1] == after[0] for before, after in pairwise(places))
 
 
-def illegal_steps() -> list[tuple[State, EventClass]]:
+def illegal_steps() -> list[tuple[BoundaryState, EventClass]]:
     return [
         (state, event_class)
-        for state in State
+        for state in BoundaryState
         for event_class in SAMPLES
         if event_class not in TRANSITIONS[state]
     ]
 
 
 @pytest.mark.parametrize(("state", "event_class"), illegal_steps())
-def test_an_illegal_event_raises_and_changes_nothing(state: State, event_class: EventClass) -> None:
+def test_an_illegal_event_raises_and_changes_nothing(state: BoundaryState, event_class: EventClass) -> None:
     scan = b.scanner()
     b.feed(scan, *WAYS[state])
     before = (scan.position, scan.open_transaction, len(scan.table), scan.type_totals())
@@ -233,26 +233,26 @@ def test_an_illegal_event_raises_and_changes_nothing(state: State, event_class: 
         assert table.column(field) == undisturbed.column(field), field
 
 
-def legal_steps() -> list[tuple[State, EventClass]]:
+def legal_steps() -> list[tuple[BoundaryState, EventClass]]:
     return [(state, event_class) for state, steps in TRANSITIONS.items() for event_class in steps]
 
 
 @pytest.mark.parametrize(("state", "event_class"), legal_steps())
-def test_the_compiled_scan_runs_the_table(state: State, event_class: EventClass) -> None:
+def test_the_compiled_scan_runs_the_table(state: BoundaryState, event_class: EventClass) -> None:
     step = TRANSITIONS[state][event_class]
     scan = b.scanner()
     b.feed(scan, *WAYS[state], SAMPLES[event_class])
     ended = step.action in {Action.ACTION_END, Action.ACTION_START_END}
     assert len(scan.table) == ended
-    assert (scan.open_transaction is None) == (step.to == State.OUTSIDE)
-    if not ended and step.to != State.OUTSIDE:
+    assert (scan.open_transaction is None) == (step.to == BoundaryState.OUTSIDE)
+    if not ended and step.to != BoundaryState.OUTSIDE:
         b.feed(scan, ENDS[step.to])
         assert len(scan.table) == 1
 
 
 def test_every_class_has_a_sample_and_every_state_a_way() -> None:
     assert set(SAMPLES) == set(EventClass) - {EventClass.CLASSES}
-    assert set(WAYS) == set(ENDS) == set(TRANSITIONS) == set(State)
+    assert set(WAYS) == set(ENDS) == set(TRANSITIONS) == set(BoundaryState)
 
 
 def test_a_query_cut_before_its_text_is_damage_and_no_transaction() -> None:

@@ -30,7 +30,7 @@ from binx.pull.follow import Pull, PullRequest, explained
 from binx.pull.login import Login, Tls, TlsMode, parse_url, read_defaults
 from binx.pull.mirror import DiskFullError, LogFile
 from binx.pull.server import LogPosition, ServerFacts
-from binx.pull.state import LOCK, STATE, Chain, PullState, read_state, read_status
+from binx.pull.state import LOCK, STATE, PulledChain, PullState, read_state, read_status
 from binx.storage.locking import hold_lock
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
@@ -41,7 +41,7 @@ LOG = (TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001").read_bytes()
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    chains = [Chain.of(FACTS, number, "mysql-bin.000007") for number in range(2)]
+    chains = [PulledChain.of(FACTS, number, "mysql-bin.000007") for number in range(2)]
     assert [chain.folder for chain in chains] == ["", "chain-2"]
     state = PullState(chains, {"file": "mysql-bin.000008"})
     assert read_state(tmp_path) is None
@@ -50,7 +50,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_a_server_is_known_by_its_identity() -> None:
-    chain = Chain.of(FACTS, 0, "mysql-bin.000007")
+    chain = PulledChain.of(FACTS, 0, "mysql-bin.000007")
     assert chain.is_of(FACTS._replace(version="9.8.0"))
     assert not chain.is_of(FACTS._replace(uuid="another"))
     assert not chain.is_of(FACTS._replace(server_id=98))
@@ -66,7 +66,7 @@ def test_the_status_after_a_start_that_failed(tmp_path: Path) -> None:
     first = json.loads(binx("pull", "--status", tmp_path / "logs", "--json").out)
     assert (first["running"], first["chains"]) == (False, [])
     assert "the connection failed" in first["error"]
-    chain = Chain("", "mysql-bin.000001", "mysql", "", 1, "9.7.0", "2026-11-28T00:00:00Z")
+    chain = PulledChain("", "mysql-bin.000001", "mysql", "", 1, "9.7.0", "2026-11-28T00:00:00Z")
     PullState([chain], {"file": "mysql-bin.000007", "position": 90, "gtid": "0-1-5"}).write(tmp_path / "logs")
     assert binx(*start).code == 1
     later = json.loads(binx("pull", "--status", tmp_path / "logs", "--json").out)
@@ -77,7 +77,7 @@ def test_the_status_after_a_start_that_failed(tmp_path: Path) -> None:
 def test_the_status_tells_whether_a_pull_is_running(tmp_path: Path) -> None:
     with pytest.raises(AbsentError):
         read_status(tmp_path)
-    PullState([Chain.of(FACTS, 0, "mysql-bin.000007")], {"position": 4}).write(tmp_path)
+    PullState([PulledChain.of(FACTS, 0, "mysql-bin.000007")], {"position": 4}).write(tmp_path)
     assert not read_status(tmp_path)["running"]
     with hold_lock(tmp_path / LOCK, str(tmp_path)):
         assert read_status(tmp_path)["running"]

@@ -13,7 +13,7 @@ import pytest
 
 from binx.dataset.statements import statements_schema
 from binx.log.index.transactions import index_schema
-from binx.pull.state import Chain, PullState, now_text
+from binx.pull.state import PulledChain, PullState, now_text
 from binx.report.records import RECORDS, names_of
 from binx.report.vocabulary import (
     BOOLEAN,
@@ -90,7 +90,9 @@ def archive(at: dict[str, Any], *options: str | Path) -> Ended:
 
 
 def pulled(at: dict[str, Any]) -> Ended:
-    PullState([Chain("", "mysql-bin.000001", "mysql", "uuid", 7, "9.7.0", now_text())]).write(at["work"])
+    PullState([PulledChain("", "mysql-bin.000001", "mysql", "uuid", 7, "9.7.0", now_text())]).write(
+        at["work"]
+    )
     return binx("pull", "--status", at["work"], "--json")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from binx.rows.images import numbers
-from binx.slices.rendering import Changes, Piece, columns
+from binx.slices.rendering import Changes, MergedChanges, columns
 from binx.sql.values import Spelled
 
 
@@ -15,5 +15,5 @@ def texts_of(values: Iterable[Spelled], rows: int) -> list[bytes]:
     """The text of each row of a column."""
     versions, places = pa.array([7] * rows, pa.int64()), pa.array(range(rows), pa.int64())
     parts = [*columns(b"", values, None)]
-    piece = Piece([Changes(numbers(versions), numbers(places), None, rows, parts)])
+    piece = MergedChanges([Changes(numbers(versions), numbers(places), None, rows, parts)])
     return [b"".join(piece.text(row, row + 1)) for row in range(rows)]

@@ -8,7 +8,7 @@ import pytest
 from binx.kernels.render.row_changes import Spelling
 from binx.rows.images import numbers
 from binx.slices import rendering
-from binx.slices.rendering import Changes, Part, Piece, StatementSizes
+from binx.slices.rendering import Changes, MergedChanges, Part, StatementSizes
 from binx.sql.values import Spelled
 
 
@@ -24,7 +24,7 @@ def said(*lengths: int) -> list[str]:
         places = numbers(pa.array([0, 1], pa.int64()))
         texts = Spelled(Spelling.SPELL_TEXT, pa.array([b"x" * length, b"x"], pa.large_binary()))
         changes = Changes(places, places, None, 2, [Part(b"", texts)])
-        piece = Piece([changes])
+        piece = MergedChanges([changes])
         assert len(b"".join(piece.text(0, 2))) == length + 1
         sizes.take(piece.long_texts, piece.longest)
     return sizes.warnings

@@ -22,7 +22,7 @@ from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.stats.gather import gather
-from binx.verify.report import ProblemKind
+from binx.verify.report import LogProblemKind
 from binx.verify.run import verify
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
@@ -244,7 +244,7 @@ def test_a_verification_tells_of_rows_that_it_did_not_look_at(number: int, tmp_p
     path = tmp_path / "mysql-bin.000001"
     path.write_bytes(altered(with_column_type_of_one(number)))
     (problem,) = verify([str(path)]).problems
-    assert problem.kind is ProblemKind.UNKNOWN_EVENT
+    assert problem.kind is LogProblemKind.UNKNOWN_EVENT
     assert f"column 1 of small.{NAME} has the type {number}, which" in problem.message
 
 

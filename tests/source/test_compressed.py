@@ -33,7 +33,7 @@ from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.source import open_source, opening, spool
 from binx.source.base import CHUNK_BYTES, Source
-from binx.source.keyring import Keys, given_keys, read_keyring
+from binx.source.keyring import ReplicationKeys, given_keys, read_keyring
 from testdata import encrypted
 from tests.conftest import CORPUS
 
@@ -266,7 +266,7 @@ LOGS = [encrypted.FOLDER / name for name in encrypted.LOGS]
 PLUGIN_KEYRING = CORPUS.parent / "corpus/keyrings/rpl_nogtid_encryption_keyring_master"
 
 
-def keys() -> Keys:
+def keys() -> ReplicationKeys:
     return given_keys(list(map(str, KEYRINGS)))
 
 
@@ -307,7 +307,7 @@ def test_logs_before_and_after_a_rotation_need_different_keys() -> None:
     assert key_of(LOGS[0]) != key_of(LOGS[1])
     for log, other in (LOGS, LOGS[::-1]):
         with pytest.raises(EncryptedError, match="is not the one the file was encrypted with"):
-            open_source(str(log), Keys(single=key_of(other), origin="somewhere"))
+            open_source(str(log), ReplicationKeys(single=key_of(other), origin="somewhere"))
 
 
 def test_a_compressed_encrypted_log_is_read(tmp_path: Path) -> None:
@@ -414,7 +414,7 @@ def test_a_key_of_another_form_is_refused_and_not_shown(
 
 
 def test_keys_are_not_shown() -> None:
-    shown = repr(keys()) + repr(Keys(single=b"k" * 32))
+    shown = repr(keys()) + repr(ReplicationKeys(single=b"k" * 32))
     assert "kkk" not in shown
     assert all(
         repr(key)[2:10] not in shown and key.hex() not in shown for key in read_keyring(str(KEYRING)).values()

@@ -16,10 +16,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from binx.errors import BinxError
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.output import Output
 from binx.report.document import document
-from binx.spark.catalog import Catalog
+from binx.spark.catalog import CatalogTables
 from binx.spark.run import load
 from tests.lake.conftest import options_of
 
@@ -51,8 +51,8 @@ def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
     if "load" in asked:
         summary = load(options_of(asked["load"]), lambda: nullcontext(spark))
         return document("load", summary) | {"exit_code": int(summary.exit_code)}
-    place = Place(asked["publish"])
-    catalog = Catalog(Output(place).state, place, asked.get("catalog", "ice"), lambda _: True)
+    place = LakeStore(asked["publish"])
+    catalog = CatalogTables(Output(place).state, place, asked.get("catalog", "ice"), lambda _: True)
     had_work = catalog.has_work
     if had_work:
         catalog.publish(spark)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.spark.catalog import RECORDS
 from binx.spark.catalog_table import CatalogTable
 from tests.lake.conftest import Load, files_of
@@ -331,8 +331,8 @@ def test_tasks_give_spark_all_types(spark: Any, tmp_path: Path) -> None:
         "_misfits": (pa.map_(pa.string(), pa.string()), [("day", "0000-00-00")], "map<string,string>"),
     }
     rows = pa.table({name: pa.array([value, None], kind) for name, (kind, value, _) in columns.items()})
-    Place(str(tmp_path)).write("types.parquet", rows, store_schema=False)
-    found = CatalogTable(spark, Place(str(tmp_path)), "", "").rows(["types.parquet"], ())
+    LakeStore(str(tmp_path)).write("types.parquet", rows, store_schema=False)
+    found = CatalogTable(spark, LakeStore(str(tmp_path)), "", "").rows(["types.parquet"], ())
     assert {one.name: one.dataType.simpleString() for one in found.schema} == {
         name: kind for name, (_, _, kind) in columns.items()
     }

@@ -21,7 +21,7 @@ import pytest
 from bench.changes import Shop
 from binx.errors import BinxError, OutputError
 from binx.lake.options import LoadOptions
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.state import Options
 from binx.spark import session
 from binx.spark.run import load
@@ -121,7 +121,7 @@ def _without_sources(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def state_of(output: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Place(output).read("_state.json") or b"")
+    found: dict[str, Any] = json.loads(LakeStore(output).read("_state.json") or b"")
     return found
 
 
@@ -135,7 +135,7 @@ def rows_of(output: str) -> dict[str, list[str]]:
         "scd2": [file["path"] for file in (*life["closed"], *life["held"])],
     }
     return {
-        kind: sorted(repr(row) for path in paths for row in Place(output).table(path).to_pylist())
+        kind: sorted(repr(row) for path in paths for row in LakeStore(output).table(path).to_pylist())
         for kind, paths in files.items()
     }
 
@@ -193,7 +193,7 @@ def test_executors_that_have_another_binx_are_told(
 def test_of_two_loads_one_gives_way() -> None:
     with object_store() as service:
         bucket = Bucket(service, "locks")
-        place = Place(bucket.place("tables"))
+        place = LakeStore(bucket.place("tables"))
         with place.locked(broken=False):
             with pytest.raises(OutputError, match="--break-lock"), place.locked(broken=False):
                 pytest.fail("both hold it")

@@ -25,7 +25,7 @@ from binx.errors import (
 )
 from binx.log.index.transactions import index_schema
 from binx.spark.source.plan import Slice, plan, table_schema
-from binx.spark.source.request import Request, What, parse_request
+from binx.spark.source.request import ScanRequest, What, parse_request
 from binx.spark.source.rows import fitted, read_slices
 from binx.spark.source.stream import Offset, Stream
 from tests.archive.places import archive, copy_logs
@@ -38,17 +38,17 @@ LOGS = sorted((MYSQL / "shop").glob("mysql-bin.00*"))
 SERVERS = pytest.mark.parametrize("server", [MYSQL, MARIADB], ids=["mysql", "mariadb"])
 
 
-def request(path: Path, **options: object) -> Request:
+def request(path: Path, **options: object) -> ScanRequest:
     return parse_request({"path": str(path), **{name: str(value) for name, value in options.items()}})
 
 
-def schema_of(asked: Request) -> pa.Schema:
+def schema_of(asked: ScanRequest) -> pa.Schema:
     if asked.what is What.TRANSACTIONS:
         return index_schema()
     return statements_schema() if asked.what is What.STATEMENTS else table_schema(asked)
 
 
-def rows(asked: Request, tasks: Iterable[Iterable[Slice]] | None = None) -> pa.Table:
+def rows(asked: ScanRequest, tasks: Iterable[Iterable[Slice]] | None = None) -> pa.Table:
     """What the tasks read, each from what Spark would send to it."""
     schema = schema_of(asked)
     batches = [
@@ -224,7 +224,7 @@ def test_columns_that_came_after_a_stream_began_are_not_lost_in_silence() -> Non
     assert fitted(batch, schema).column_names == ["id"]
 
 
-def streamed(stream: Stream, start: Offset, end: Offset, asked: Request) -> list[pa.RecordBatch]:
+def streamed(stream: Stream, start: Offset, end: Offset, asked: ScanRequest) -> list[pa.RecordBatch]:
     schema = schema_of(replace(asked, paths=(str(MYSQL / "shop"),)))
     slices = [part for task in stream.partitions(start, end) for part in task]
     return list(read_slices(asked, slices, schema))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from binx.dataset.dataset import DataSet
-from binx.dataset.transaction import Transaction
+from binx.dataset.transaction import StagedFiles
 from binx.errors import BinxError, OutputError
 from binx.log.selection.selection import Selection
 from binx.storage.remote_store import RemoteStore
@@ -97,10 +97,10 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
     name = "changes/shop/orders/log.0-4-0.parquet"
     dataset = DataSet(bucket.uri)
     with dataset.locked():
-        transaction = Transaction(dataset, "log.0")
+        transaction = StagedFiles(dataset, "log.0")
         taken = []
         for attempt in ("first", "second"):
-            writer = Transaction(DataSet(bucket.uri), "log.0", attempt)
+            writer = StagedFiles(DataSet(bucket.uri), "log.0", attempt)
             Path(writer.path(name)).write_text(attempt)
             taken = [writer.written(name, sha256(attempt.encode()).hexdigest())]
             writer.hand_in(taken)
@@ -114,7 +114,7 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
 
 def test_attempts_that_nobody_commits_are_removed_by_the_next_run(bucket: Bucket, tmp_path: Path) -> None:
     with DataSet(bucket.uri).locked():
-        writer = Transaction(DataSet(bucket.uri), "log.0", "lost")
+        writer = StagedFiles(DataSet(bucket.uri), "log.0", "lost")
         Path(writer.path("transactions/log.0.parquet")).write_text("lost")
         writer.hand_in([writer.written("transactions/log.0.parquet", sha256(b"lost").hexdigest())])
     assert list(bucket.contents()) == ["_staging/attempts/log.0/lost/transactions/log.0.parquet"]

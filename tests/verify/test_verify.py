@@ -15,7 +15,7 @@ import pytest
 from binx.errors import AbsentError, SourceError
 from binx.event.header import EventType
 from binx.log.scan import Scan
-from binx.verify import ProblemKind, VerifyReport, verify
+from binx.verify import LogProblemKind, VerifyReport, verify
 from binx.verify.report import ADVICE
 from tests.conftest import TESTDATA
 from tests.log import building as b
@@ -127,7 +127,7 @@ def test_a_changed_byte_is_told_with_place_and_transaction(tmp_path: Path) -> No
     data[1000] ^= 1
     report = verify([written(tmp_path, bytes(data))])
     (problem,) = report.problems
-    assert problem.kind is ProblemKind.CHECKSUM
+    assert problem.kind is LogProblemKind.CHECKSUM
     assert problem.start is not None
     assert problem.end is not None
     assert problem.start < 1000 < problem.end
@@ -203,7 +203,7 @@ def test_a_logical_clock_that_ascends_is_clean(tmp_path: Path) -> None:
 def test_a_logical_clock_that_goes_back_is_told(tmp_path: Path, last_committed: int, sequence: int) -> None:
     log = b.whole_log(*transaction(1, 0, 1), *transaction(2, last_committed, sequence), b.STOP)
     (problem,) = verify([written(tmp_path, log)]).problems
-    assert problem.kind is ProblemKind.CLOCK
+    assert problem.kind is LogProblemKind.CLOCK
     assert problem.gtid == f"{b.UUID_TEXT}:2"
 
 
@@ -221,7 +221,7 @@ def test_wrong_positions_are_told_and_those_that_wrapped_are_not_wrong(tmp_path:
     start = len(b.whole_log(*transaction(1, 0, 1)))
     log[start + 13] ^= 1
     (problem,) = verify([written(tmp_path, bytes(log))]).problems
-    assert problem.kind is ProblemKind.POSITION
+    assert problem.kind is LogProblemKind.POSITION
     assert problem.start == start
     log[start + 13 : start + 17] = bytes(4)
     (problem,) = verify([written(tmp_path, bytes(log))]).problems
@@ -236,7 +236,7 @@ def test_events_behind_the_end_are_told(tmp_path: Path) -> None:
 def test_an_incident_is_told(tmp_path: Path) -> None:
     log = b.whole_log(*transaction(1, 0, 1), b.gtid(2), b.INCIDENT, b.STOP)
     (problem,) = verify([written(tmp_path, log)]).problems
-    assert problem.kind is ProblemKind.INCIDENT
+    assert problem.kind is LogProblemKind.INCIDENT
     assert problem.gtid == f"{b.UUID_TEXT}:2"
 
 
@@ -249,7 +249,7 @@ def test_an_incident_that_no_server_writes_is_told_as_such(tmp_path: Path) -> No
 def test_a_gtid_that_comes_twice_is_told(tmp_path: Path) -> None:
     log = b.whole_log(*transaction(1, 0, 1), *transaction(2, 1, 2), *transaction(1, 2, 3), b.STOP)
     (problem,) = verify([written(tmp_path, log)]).problems
-    assert problem.kind is ProblemKind.DUPLICATE_GTID
+    assert problem.kind is LogProblemKind.DUPLICATE_GTID
     assert problem.gtid == f"{b.UUID_TEXT}:1"
 
 
@@ -286,7 +286,7 @@ def test_transactions_that_only_the_next_file_knows_of_are_told(shop: Path, tmp_
     assert report.files[0].transactions == with_gtids.transactions - 1
     if shop.parent.name.startswith("mysql"):
         (problem,) = report.problems
-        assert problem.kind is ProblemKind.LOST_GTIDS
+        assert problem.kind is LogProblemKind.LOST_GTIDS
         assert problem.transactions == 1
     else:
         # MariaDB's lists hold the last number alone.
@@ -338,7 +338,7 @@ def test_a_file_without_its_end_that_another_follows_is_told(tmp_path: Path) -> 
 
 
 def test_every_kind_of_problem_says_what_it_means_and_what_to_do() -> None:
-    assert set(ADVICE) == set(ProblemKind)
+    assert set(ADVICE) == set(LogProblemKind)
     for advice in ADVICE.values():
         assert advice.meaning.endswith(".")
         assert advice.action
@@ -423,7 +423,7 @@ def test_a_relay_log_alone_that_begins_inside_a_transaction_needs_the_log_before
     path = str(TESTDATA / "mariadb-10.11" / "relay" / "relay-bin.000003")
     report = verify([path])
     (problem,) = report.problems
-    assert problem.kind is ProblemKind.MISSING_FILE
+    assert problem.kind is LogProblemKind.MISSING_FILE
     assert "inside a transaction of the log before it, relay-bin.000002; give that one too" in problem.message
     assert report.files[0].damaged_bytes == 0
 

@@ -17,7 +17,7 @@ from binx.cli.options import QUIET, as_json_option
 from binx.cli.terminal import say_note, screen, text_output
 from binx.errors import ExitCode, UsageError
 from binx.report.document import json_line
-from binx.stats.sections import TEXT, Column, Section
+from binx.stats.sections import TEXT, Section, SectionColumn
 
 EXAMPLES = (
     Example("which defaults are set, and where", "binx config"),
@@ -25,10 +25,10 @@ EXAMPLES = (
 )
 
 _COLUMNS = (
-    Column("COMMAND", TEXT),
-    Column("OPTION", TEXT),
-    Column("VALUE", TEXT, cut=True),
-    Column("SET IN", TEXT, cut=True),
+    SectionColumn("COMMAND", TEXT),
+    SectionColumn("OPTION", TEXT),
+    SectionColumn("VALUE", TEXT, cut=True),
+    SectionColumn("SET IN", TEXT, cut=True),
 )
 
 
@@ -59,7 +59,7 @@ def config_command(ctx: click.Context, only_path: bool, as_json: bool, quiet: bo
     return ExitCode.DONE
 
 
-class _Default(NamedTuple):
+class _ConfiguredDefault(NamedTuple):
     """A configured default: command, option, value, and origin."""
 
     command: str
@@ -68,7 +68,7 @@ class _Default(NamedTuple):
     origin: str
 
 
-def _defaults(ctx: click.Context) -> Iterator[_Default]:
+def _defaults(ctx: click.Context) -> Iterator[_ConfiguredDefault]:
     """Yield the configured defaults, from the environment or else from the file."""
     config = read_config()
     for name in config:
@@ -85,7 +85,9 @@ def _defaults(ctx: click.Context) -> Iterator[_Default]:
                 value, origin = settings[name]
             else:
                 continue
-            yield _Default(command_name, name, click.BOOL(value) if option.is_flag else value, origin)
+            yield _ConfiguredDefault(
+                command_name, name, click.BOOL(value) if option.is_flag else value, origin
+            )
 
 
 def _shown(value: Any) -> str:

@@ -113,21 +113,21 @@ def events_command(
 
 def _screen(texts: Iterable[bytes], zone: tzinfo, width: int, colour: bool) -> Iterator[bytes]:
     """Yield lines for a terminal, with a header for each file."""
-    from binx.stats.sections import TEXTS, TIMES, Column, Form
+    from binx.stats.sections import TEXTS, TIMES, Form, SectionColumn
 
     plain, number = Form(str, str, TEXTS), Form(str, str)
     columns = {
-        "position": Column("POSITION", number),
-        "end": Column("END", number, spare=6),
-        "event_type": Column("TYPE", plain),
-        "bytes": Column("SIZE", Form(lambda text: f"{int(text):,}", str)),
-        "server_id": Column("SERVER", number, spare=5),
-        "event_timestamp": Column(
+        "position": SectionColumn("POSITION", number),
+        "end": SectionColumn("END", number, spare=6),
+        "event_type": SectionColumn("TYPE", plain),
+        "bytes": SectionColumn("SIZE", Form(lambda text: f"{int(text):,}", str)),
+        "server_id": SectionColumn("SERVER", number, spare=5),
+        "event_timestamp": SectionColumn(
             f"TIME ({zone_name(zone)})", Form(lambda text: text[:19].replace("T", " "), str, TIMES), spare=4
         ),
-        "flags": Column("FLAGS", plain, spare=7),
-        "checksum": Column("CRC32", plain),
-        "gtid": Column("TRANSACTION", Form(str, str, TEXTS, short_transaction)),
+        "flags": SectionColumn("FLAGS", plain, spare=7),
+        "checksum": SectionColumn("CRC32", plain),
+        "gtid": SectionColumn("TRANSACTION", Form(str, str, TEXTS, short_transaction)),
     }
     indexes = [PLAIN_EVENT_COLUMNS.index(name) for name in columns]
     rows = (line.split("\t") for text in texts for line in text.decode().splitlines())

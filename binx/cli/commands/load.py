@@ -15,10 +15,10 @@ from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS, as_json_option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import say_warning, text_output
 from binx.errors import AbsentError, BinxError, ExitCode, UsageError
-from binx.lake.metrics import Run, metrics_text
+from binx.lake.metrics import LoadRun, metrics_text
 from binx.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
 from binx.lake.status import Status, load_status
-from binx.lake.summary import Summary
+from binx.lake.summary import LoadSummary
 from binx.lake.table_name import TableName
 from binx.report.document import json_line
 from binx.spark.run import run_load
@@ -165,15 +165,15 @@ def _report(path: str, output: str, begun: float, code: ExitCode) -> None:
     with suppress(AbsentError):
         status = load_status(output)
     ended = time.time()
-    _write_metrics(path, status, Run(int(code), round(ended, 3), round(ended - begun, 3)))
+    _write_metrics(path, status, LoadRun(int(code), round(ended, 3), round(ended - begun, 3)))
 
 
-def _write_metrics(path: str, status: Status | None, run: Run | None) -> None:
+def _write_metrics(path: str, status: Status | None, run: LoadRun | None) -> None:
     with open_output(path, binary=False) as file:
         file.write(metrics_text(status, run).encode())
 
 
-def _show(summary: Summary, *, as_json: bool, quiet: bool) -> ExitCode:
+def _show(summary: LoadSummary, *, as_json: bool, quiet: bool) -> ExitCode:
     is_status = isinstance(summary, Status)
     if quiet and not as_json:
         for line in summary.told():
@@ -213,7 +213,7 @@ def _not_loaded(status: Status) -> Iterator[str]:
             )
 
 
-def _table(summary: Summary, figures: tuple[str, ...]) -> list[str]:
+def _table(summary: LoadSummary, figures: tuple[str, ...]) -> list[str]:
     """Return a line for each table; unchanged tables of a database are only in ``--status``."""
     rows = []
     for table in summary.tables:

@@ -19,7 +19,7 @@ from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
 
 if TYPE_CHECKING:
-    from binx.stats.sections import Column
+    from binx.stats.sections import SectionColumn
     from binx.where.condition import Condition
 
 EXAMPLES = (
@@ -154,9 +154,9 @@ def _screen(
         yield (line if number else f"{head}\n{line}").encode() + b"\n"
 
 
-def _column(name: str, zone: tzinfo, *, chosen: bool) -> Column:
+def _column(name: str, zone: tzinfo, *, chosen: bool) -> SectionColumn:
     """Return a column, whose values are fields of plain lines."""
-    from binx.stats.sections import TEXTS, TIMES, Column, Form
+    from binx.stats.sections import TEXTS, TIMES, Form, SectionColumn
     from binx.stats.text import bytes_text, short_transaction, transaction_duration_text
 
     def form(write: Callable[[int], str]) -> Form:
@@ -166,18 +166,18 @@ def _column(name: str, zone: tzinfo, *, chosen: bool) -> Column:
     spare = 0 if chosen or name not in _SPARE else _SPARE.index(name)
     if name.endswith("_timestamp"):
         times = Form(_time, str, TIMES, lambda text: _time(text[:_SECOND]))
-        return Column(f"{title} ({zone_name(zone)})", times)
+        return SectionColumn(f"{title} ({zone_name(zone)})", times)
     if name == "tables":
-        return Column(title, Form(_with_separators, str, TEXTS), cut=True)
+        return SectionColumn(title, Form(_with_separators, str, TEXTS), cut=True)
     if name in ("transaction", "gtid"):
-        return Column(title, Form(str, str, TEXTS, short_transaction))
+        return SectionColumn(title, Form(str, str, TEXTS, short_transaction))
     if name in ("kind", "how", "file", "commit_time_source"):
-        return Column(title, Form(str, str, TEXTS), spare=spare)
+        return SectionColumn(title, Form(str, str, TEXTS), spare=spare)
     if name in ("bytes", "uncompressed_bytes"):
-        return Column(title, form(bytes_text))
+        return SectionColumn(title, form(bytes_text))
     if name == "duration":
-        return Column(title, form(transaction_duration_text))
-    return Column(
+        return SectionColumn(title, form(transaction_duration_text))
+    return SectionColumn(
         title, form("{:,}".format if name in ("rows", "events", "statements") else str), spare=spare
     )
 

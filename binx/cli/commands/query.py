@@ -24,7 +24,7 @@ from binx.storage.output import STANDARD_OUTPUT, open_output
 
 if TYPE_CHECKING:
     from binx.api.query import Database
-    from binx.stats.sections import Column
+    from binx.stats.sections import SectionColumn
     from binx.where.condition import Condition
 
 EXAMPLES = (
@@ -164,10 +164,10 @@ def _write(database: Database, sql: str, form: str, output: str) -> None:
             text.line(line)
 
 
-def _column(name: str, is_number: bool) -> Column:
-    from binx.stats.sections import NUMBERS, TEXTS, Column, Form
+def _column(name: str, is_number: bool) -> SectionColumn:
+    from binx.stats.sections import NUMBERS, TEXTS, Form, SectionColumn
 
-    return Column(safe_text(name), Form(str, str, NUMBERS if is_number else TEXTS), cut=not is_number)
+    return SectionColumn(safe_text(name), Form(str, str, NUMBERS if is_number else TEXTS), cut=not is_number)
 
 
 def _records(names: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Iterator[str]:

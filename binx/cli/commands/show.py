@@ -77,7 +77,7 @@ def show_command(
             raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
     width, colour = (None, False) if as_json else screen()
-    writer: ShowText | _Documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
+    writer: ShowText | _JsonEvents = _JsonEvents(zone, with_bytes=with_bytes, most_rows=most_rows)
     if not as_json:
         writer = ShowText(
             colour=colour,
@@ -111,7 +111,7 @@ def show_command(
     return logs.ending(missing, losses=losses)
 
 
-def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable[bytes]]:
+def _texts(showing: Showing, writer: ShowText | _JsonEvents) -> Iterator[Iterable[bytes]]:
     from binx.inspect.show import ShownEvent
 
     for item in showing:
@@ -119,7 +119,7 @@ def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable
     yield writer.end()
 
 
-class _Documents:
+class _JsonEvents:
     """Formats events as JSON objects."""
 
     def __init__(self, zone: tzinfo, *, with_bytes: bool, most_rows: int | None) -> None:

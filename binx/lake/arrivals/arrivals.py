@@ -19,8 +19,8 @@ from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.moments import Log, Moment, moment_of
 from binx.lake.dataset.placement import look_at_logs, placed_bases
 from binx.lake.dataset.spans import FILE_BITS, Span, united_spans, without
-from binx.lake.dataset.statements import Statement, Unlogged, targets_of, with_former_names
-from binx.lake.place import Listed, Place
+from binx.lake.dataset.statements import RecordedStatement, Unlogged, targets_of, with_former_names
+from binx.lake.place import LakeStore, ListedFile
 from binx.lake.state.state import Loss, State, Waiting
 from binx.lake.table_name import TableName
 from binx.lake.tables.lacking import Cause, Counting, causes_in, followed_columns
@@ -31,7 +31,7 @@ _GAP = "gap"
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class FileSearch:
     """What to look for.
 
     Attributes:
@@ -52,7 +52,7 @@ class Search:
 
 
 @dataclass(slots=True)
-class Arrivals:
+class NewFiles:
     """The input of a load. Statements, versions and the order of chains are recorded in the state.
 
     Attributes:
@@ -85,7 +85,9 @@ class Arrivals:
     texts: dict[tuple[str, int, int], Any] = field(default_factory=dict)
 
 
-def find_arrivals(state: State, places: Sequence[Place], output: Place, search: Search) -> Arrivals:
+def find_arrivals(
+    state: State, places: Sequence[LakeStore], output: LakeStore, search: FileSearch
+) -> NewFiles:
     """Read new manifests and record in the state that they are known.
 
     Raises:
@@ -93,19 +95,19 @@ def find_arrivals(state: State, places: Sequence[Place], output: Place, search: 
         AbsentError, RefusedError: the moment is not in the logs.
         BinxError: a data set cannot be read.
     """
-    return _Finder(state, search).find(places, output)
+    return _NewFilesFinder(state, search).find(places, output)
 
 
-class _Finder:
-    def __init__(self, state: State, search: Search) -> None:
+class _NewFilesFinder:
+    def __init__(self, state: State, search: FileSearch) -> None:
         self._state, self._search = state, search
-        self._arrivals = Arrivals(moment_of(None, (), {}))
+        self._arrivals = NewFiles(moment_of(None, (), {}))
         self._waiting: dict[str, list[Waiting]] = defaultdict(list)
         self._knowing: set[str] = set()
         for waiting in state.waiting:
             self._waiting[waiting.source].append(waiting)
 
-    def find(self, places: Sequence[Place], output: Place) -> Arrivals:
+    def find(self, places: Sequence[LakeStore], output: LakeStore) -> NewFiles:
         state, arrivals, search = self._state, self._arrivals, self._search
         manifests = [
             manifest for place in places for manifest in read_manifests(place, self._unknown_of(place))
@@ -150,7 +152,7 @@ class _Finder:
         arrivals.wrong = {name: why for name, why in (arrivals.wrong | wrong).items() if wanted(name)}
         return arrivals
 
-    def _unknown_of(self, place: Place) -> list[Listed]:
+    def _unknown_of(self, place: LakeStore) -> list[ListedFile]:
         """Return a data set's manifests that no load has read; forget those that were removed."""
         listed = list_manifests(place)
         self._arrivals.manifests += len(listed)
@@ -162,7 +164,7 @@ class _Finder:
         }
         return [file for file in listed if file.path not in known]
 
-    def _look_at_logs(self, places: Sequence[Place], logs: Sequence[Log]) -> None:
+    def _look_at_logs(self, places: Sequence[LakeStore], logs: Sequence[Log]) -> None:
         """Show new logs to the bases, and all logs if a base is new."""
         chains = self._state.chains
         if self._state.version and any(manifest.base is not None for manifest, _ in logs):
@@ -267,7 +269,7 @@ class _Finder:
                     self._take_unlogged(chain, row)
                 continue
             self._state.statements.append(
-                Statement(
+                RecordedStatement(
                     chain=chain,
                     scn=scn,
                     ordinal=row["ordinal"],
@@ -294,18 +296,18 @@ class _Finder:
         new = {(entry.file.table, entry.file.version): entry for entry in waiting if entry.file.rows}
         listed = [entry for name, entry in new.items() if name not in versions]
         with ThreadPoolExecutor(32) as pool:
-            contents = pool.map(lambda entry: Place(entry.file.root).read(entry.schema), listed)
+            contents = pool.map(lambda entry: LakeStore(entry.file.root).read(entry.schema), listed)
             for entry, content in zip(listed, contents, strict=True):
                 table, name = entry.file.table, entry.file.version
                 try:
                     versions[table, name] = read_version(name, content)
                 except NOT_UNDERSTOOD as error:
                     self._arrivals.wrong[table] = (
-                        f"{Place(entry.file.root).shown(entry.schema)} is not a schema record of binx:"
+                        f"{LakeStore(entry.file.root).shown(entry.schema)} is not a schema record of binx:"
                         f" {type(error).__name__} {error}"
                     )
 
-    def _record(self, statements: Sequence[Statement]) -> None:
+    def _record(self, statements: Sequence[RecordedStatement]) -> None:
         """Record in the state what was read, and what is missing according to the manifests."""
         state, arrivals = self._state, self._arrivals
         mended = {f"{m.source.name}.{m.source.identity}" for m, _ in arrivals.logs if m.whole}

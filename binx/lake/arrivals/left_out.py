@@ -11,11 +11,11 @@ import pyarrow as pa
 from binx.lake.dataset.chains import LeftOut
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.state import State
 
 
-def leave_out(state: State, arrived: Sequence[ChangesFile], output: Place) -> list[ChangesFile]:
+def leave_out(state: State, arrived: Sequence[ChangesFile], output: LakeStore) -> list[ChangesFile]:
     """Record which transactions do not count, and return new files with their rows marked.
 
     Files of ``history/`` are searched only if what does not count of their chain has changed.
@@ -30,11 +30,11 @@ def leave_out(state: State, arrived: Sequence[ChangesFile], output: Place) -> li
     return [_marked(file, found, output) for file in arrived]
 
 
-def _marked(file: ChangesFile, found: dict[str, LeftOut], output: Place) -> ChangesFile:
+def _marked(file: ChangesFile, found: dict[str, LeftOut], output: LakeStore) -> ChangesFile:
     if file.chain not in found:
         return replace(file, lost=())
     try:
-        place = Place(file.root) if file.root else output
+        place = LakeStore(file.root) if file.root else output
         rows = place.table(file.path, ["_commit_version", "_transaction"])
         unique = rows.group_by(rows.column_names).aggregate([]).sort_by("_commit_version")
     except (OSError, pa.ArrowException, KeyError):

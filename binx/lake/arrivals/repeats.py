@@ -20,7 +20,7 @@ import pyarrow as pa
 from binx.errors import BinxError, RefusedError
 from binx.lake.arrow.images import all_of, counts
 from binx.lake.dataset.files import ChangesFile
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.state import State
 from binx.lake.table_name import TableName
 
@@ -29,7 +29,7 @@ _Event = tuple[str, int]
 
 
 def without_repeated(
-    arrived: Sequence[ChangesFile], state: State, output: Place
+    arrived: Sequence[ChangesFile], state: State, output: LakeStore
 ) -> tuple[list[ChangesFile], dict[TableName, str]]:
     """Return new files without transactions of other files, and by table why it cannot be loaded.
 
@@ -51,7 +51,7 @@ def without_repeated(
 
     @cache
     def events(file: ChangesFile) -> dict[_Event, int]:
-        place = Place(file.root) if file.root else output
+        place = LakeStore(file.root) if file.root else output
         return {} if file.gone else events_of(place.table(file.path, EVENTS), file)
 
     def of_chain(table: TableName, chain: str) -> set[_Event]:

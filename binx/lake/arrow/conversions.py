@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.lake.arrow.types import INTEGERS, SqlType, arrow_type, constant, sql_type
-from binx.lake.tables.lives import Change, Column, Epoch
+from binx.lake.tables.lives import ColumnChange, SchemaSpan, TableColumn
 
 Values = Any
 """A chunked array, or an array, of values or of whether they are known."""
@@ -40,7 +40,7 @@ _MOST_SCALE = 18
 """A decimal128 holds all 64-bit integers with this many digits after the point."""
 
 
-def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, set[str]]:
+def converted(rows: pa.Table, before: SchemaSpan, after: SchemaSpan) -> tuple[pa.Table, set[str]]:
     """Return rows in the columns of the epoch ``after``, and the columns in which values became unknown."""
     changes = {change.id: change for change in after.changes}
     ids = {column.id for column in before.columns}
@@ -50,12 +50,12 @@ def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, se
     for column in after.columns:
         change = changes.get(column.id)
         if change is None and column.id not in ids:
-            change = Change(column.id, None)
+            change = ColumnChange(column.id, None)
         if change is None and not (after.changes and f"m{column.id}" in rows.column_names):
             columns |= _kept(rows, column)
             continue
         if change is None:
-            change = Change(column.id, column)
+            change = ColumnChange(column.id, column)
         is_added = change.former is None
         values = (
             _added(len(rows), column, change) if is_added else _changed(rows, column, change, after.sql_mode)
@@ -66,7 +66,7 @@ def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, se
     return pa.table(columns), lost
 
 
-def _known(values: dict[str, Any], column: Column, count: int = 0) -> int:
+def _known(values: dict[str, Any], column: TableColumn, count: int = 0) -> int:
     """Return in how many rows a column is known."""
     known = values.get(f"p{column.id}")
     if known is None:
@@ -74,12 +74,12 @@ def _known(values: dict[str, Any], column: Column, count: int = 0) -> int:
     return int(pc.sum(known).as_py() or 0)
 
 
-def _kept(rows: pa.Table, column: Column) -> dict[str, Any]:
+def _kept(rows: pa.Table, column: TableColumn) -> dict[str, Any]:
     names = [f"{kind}{column.id}" for kind in "vmp"]
     return {name: rows.column(name) for name in names if name in rows.column_names}
 
 
-def _added(count: int, column: Column, change: Change) -> dict[str, Any]:
+def _added(count: int, column: TableColumn, change: ColumnChange) -> dict[str, Any]:
     kind, name = arrow_type(column.arrow_type), f"v{column.id}"
     value = None if change.value is None else constant(change.value.value, kind)
     misfit = None if change.value is None else change.value.misfit
@@ -91,7 +91,9 @@ def _added(count: int, column: Column, change: Change) -> dict[str, Any]:
     )
 
 
-def _changed(rows: pa.Table, column: Column, change: Change, sql_mode: str | None) -> dict[str, Any]:
+def _changed(
+    rows: pa.Table, column: TableColumn, change: ColumnChange, sql_mode: str | None
+) -> dict[str, Any]:
     """Return the values of a column whose type or attributes changed."""
     assert change.former is not None
     held, kind = _kept(rows, column), arrow_type(column.arrow_type)
@@ -142,7 +144,7 @@ def _zeroed(misfits: Values, sql_mode: str | None) -> Values:
     return pc.and_not(zeroed, True if "ALLOW_INVALID_DATES" in mode else has_zero)
 
 
-def _is_same(former: Column, column: Column) -> bool:
+def _is_same(former: TableColumn, column: TableColumn) -> bool:
     old, new = sql_type(former), sql_type(column)
     # Bases may have another Arrow type for what is one type on the server.
     is_same_arrow = arrow_type(former.arrow_type) == arrow_type(column.arrow_type)
@@ -152,13 +154,13 @@ def _is_same(former: Column, column: Column) -> bool:
     return is_same_text and (old.base, old.arguments, old.rest) == (new.base, new.arguments, new.rest)
 
 
-def _outcome(values: Values, former: Column, column: Column) -> Kept:
+def _outcome(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = sql_type(former), sql_type(column)
     rule = None if old is None or new is None else _RULES.get((old.kind, new.kind))
     return None if rule is None else rule(values, former, column)
 
 
-def _types(former: Column, column: Column) -> tuple[SqlType, SqlType]:
+def _types(former: TableColumn, column: TableColumn) -> tuple[SqlType, SqlType]:
     old, new = sql_type(former), sql_type(column)
     assert old is not None
     assert new is not None
@@ -187,12 +189,12 @@ def _within(values: Values, old: SqlType, least: int, most: int) -> Kept:
     return values, pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
 
 
-def _to_integer(values: Values, former: Column, column: Column) -> Kept:
+def _to_integer(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     return _within(values, old, *_bounds(new))
 
 
-def _integer_to_decimal(values: Values, former: Column, column: Column) -> Kept:
+def _integer_to_decimal(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     kind = arrow_type(column.arrow_type)
     if not pa.types.is_decimal(kind) or new.scale > _MOST_SCALE:
@@ -203,13 +205,13 @@ def _integer_to_decimal(values: Values, former: Column, column: Column) -> Kept:
     return None if kept is None else (kept[0].cast(pa.decimal128(20 + new.scale, new.scale)), kept[1])
 
 
-def _integer_to_real(values: Values, former: Column, column: Column) -> Kept:
+def _integer_to_real(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     most = _EXACT_INTEGERS[new.base]
     return None if new.arguments else _within(values, old, 0 if _is_unsigned(new) else -most, most)
 
 
-def _to_decimal(values: Values, former: Column, column: Column) -> Kept:
+def _to_decimal(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     was, kind = values.type, arrow_type(column.arrow_type)
     if not (pa.types.is_decimal(was) and pa.types.is_decimal(kind)) or kind.scale < was.scale:
@@ -226,12 +228,12 @@ def _signed(values: Values, old: SqlType, new: SqlType) -> Values:
     return pc.greater_equal(values, pa.scalar(0, values.type))
 
 
-def _to_double(values: Values, former: Column, column: Column) -> Kept:
+def _to_double(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     return None if new.base != "double" or new.arguments else (values, _signed(values, old, new))
 
 
-def _to_text(values: Values, former: Column, column: Column) -> Kept:
+def _to_text(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     known = pc.and_(_encodable(values, former, column), _fits(values, new, column))
     if old.base == "char" and new.base != "char":
@@ -240,7 +242,7 @@ def _to_text(values: Values, former: Column, column: Column) -> Kept:
     return values, known
 
 
-def _integer_to_text(values: Values, former: Column, column: Column) -> Kept:
+def _integer_to_text(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     if "zerofill" in old.rest:
         return None
@@ -248,7 +250,7 @@ def _integer_to_text(values: Values, former: Column, column: Column) -> Kept:
     return texts, _fits(texts, new, column)
 
 
-def _encodable(values: Values, former: Column, column: Column) -> Values:
+def _encodable(values: Values, former: TableColumn, column: TableColumn) -> Values:
     """Return which texts another character set surely has."""
     if former.charset == column.charset:
         return values.is_valid()
@@ -262,7 +264,7 @@ def _encodable(values: Values, former: Column, column: Column) -> Values:
     return pc.invert(pc.match_substring_regex(values, unsure))
 
 
-def _fits(values: Values, new: SqlType, column: Column) -> Values:
+def _fits(values: Values, new: SqlType, column: TableColumn) -> Values:
     """Return which texts are not too long; CHAR has no spaces at its end."""
     if new.base in _TEXT_BYTES:
         is_utf8 = column.charset in _UNICODE | _SHORT_UNICODE
@@ -272,7 +274,7 @@ def _fits(values: Values, new: SqlType, column: Column) -> Values:
     return pc.and_not(fits, pc.ends_with(values, " ")) if new.base == "char" else fits
 
 
-def _bytes(values: Values, former: Column, column: Column) -> Kept:
+def _bytes(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     new = _types(former, column)[1]
     most = {"blob": 2**16 - 1, "tinyblob": 255, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
     size = pc.binary_length(values)
@@ -281,7 +283,7 @@ def _bytes(values: Values, former: Column, column: Column) -> Kept:
     return values, pc.less_equal(size, most.get(new.base, new.size))
 
 
-def _member(values: Values, former: Column, column: Column) -> Kept:
+def _member(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     """Keep members if others were only appended; an ENUM's error value is no member."""
     old, new = _types(former, column)
     if new.members[: len(old.members)] != old.members:
@@ -291,16 +293,16 @@ def _member(values: Values, former: Column, column: Column) -> Kept:
     return values, known if is_sure else pc.and_(known, pc.not_equal(values, ""))
 
 
-def _moment(values: Values, former: Column, column: Column) -> Kept:
+def _moment(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     return (values, values.is_valid()) if new.size >= old.size else None
 
 
-def _every(values: Values, former: Column, column: Column) -> Kept:
+def _every(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     return values, values.is_valid()
 
 
-def _hash(values: Values, former: Column, column: Column) -> Kept:
+def _hash(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     """Keep hashes if the hashed values stay the same: no value may become another text."""
     old, new = (
         sql_type(replace(one, mysql_type=kind.arguments))
@@ -325,7 +327,7 @@ def _room(kind: SqlType) -> int:
 
 
 _OF_CHARACTERS = frozenset({"text", "enum", "set"})
-_RULES: dict[tuple[str, str], Callable[[Values, Column, Column], Kept]] = {
+_RULES: dict[tuple[str, str], Callable[[Values, TableColumn, TableColumn], Kept]] = {
     ("int", "int"): _to_integer,
     ("bit", "bit"): _to_integer,
     ("bit", "int"): _to_integer,

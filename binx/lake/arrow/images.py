@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from binx.dataset.personal.documents import parsed, printed
 from binx.lake.arrow.keys import Numbers, same
 from binx.lake.arrow.types import arrow_type, constant, plain
-from binx.lake.dataset.chains import Position
+from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, Version
-from binx.lake.tables.lives import Column, Epoch, Unit
+from binx.lake.tables.lives import FileSpan, SchemaSpan, TableColumn
 from binx.rows.images import ChangePlace
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
@@ -46,12 +46,12 @@ HEAD = pa.schema(
 )
 
 
-def schema_of(epoch: Epoch) -> pa.Schema:
+def schema_of(epoch: SchemaSpan) -> pa.Schema:
     """Return the columns that all images of an epoch have."""
     return pa.schema([*HEAD, *((f"v{column.id}", arrow_type(column.arrow_type)) for column in epoch.columns)])
 
 
-def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
+def united(parts: list[pa.Table], epoch: SchemaSpan) -> pa.Table:
     """Concatenate images; optional columns that only some parts have are added to the others."""
     optional = {
         name: part.schema.field(name).type
@@ -74,7 +74,7 @@ def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
 
 
 def read_images(
-    file: pq.ParquetFile, unit: Unit, epoch: Epoch, names: list[str] | None = None
+    file: pq.ParquetFile, unit: FileSpan, epoch: SchemaSpan, names: list[str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield a unit's images by row group; both images of an update stay together.
 
@@ -99,7 +99,7 @@ def read_images(
         yield _images(preimage, unit, epoch)
 
 
-def _reaches(file: pq.ParquetFile, group: int, unit: Unit) -> bool:
+def _reaches(file: pq.ParquetFile, group: int, unit: FileSpan) -> bool:
     """Whether a row group may have rows of the unit, by its statistics."""
     index = file.schema_arrow.get_field_index("_commit_version")
     statistics = file.metadata.row_group(group).column(index).statistics if index == 1 else None
@@ -108,7 +108,7 @@ def _reaches(file: pq.ParquetFile, group: int, unit: Unit) -> bool:
     return bool(statistics.min <= unit.last and statistics.max >= unit.first)
 
 
-def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
+def counts(scns: pa.ChunkedArray, unit: FileSpan) -> pa.ChunkedArray:
     """Return a mask of the rows that belong to a unit."""
     inside = pc.and_(pc.greater_equal(scns, unit.first), pc.less_equal(scns, unit.last))
     out = [*unit.excluded, *unit.file.dropped]
@@ -129,12 +129,12 @@ def is_before(rows: pa.Table, place: ChangePlace) -> pa.ChunkedArray:
     return pc.or_(pc.less(versions, place.version), earlier)
 
 
-def all_of(file: ChangesFile) -> Unit:
+def all_of(file: ChangesFile) -> FileSpan:
     """Return a unit of all rows of a file that count."""
-    return Unit(file, Version("", ()), Position(0, 0), file.first, file.last, 0, ())
+    return FileSpan(file, Version("", ()), ChangePosition(0, 0), file.first, file.last, 0, ())
 
 
-def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
+def _images(rows: pa.Table, unit: FileSpan, epoch: SchemaSpan) -> pa.Table:
     indexes = {number: index for index, number in enumerate(unit.ids)}
     known = set(rows.column_names)
     columns: dict[str, Any] = {}
@@ -167,7 +167,7 @@ def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
     return pa.table(columns)
 
 
-def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
+def _end_versions(columns: dict[str, Any], unit: FileSpan) -> None:
     """Turn images of ended rows into deletes, in tables with MariaDB's system versioning (sql/handler.cc)."""
     for number, column in zip(unit.ids, unit.version.columns, strict=True):
         values = columns.get(f"v{number}")
@@ -211,7 +211,7 @@ def _bits(column: pa.ChunkedArray, count: int) -> Numbers:
     return masks
 
 
-def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoch: Epoch) -> None:
+def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: FileSpan, epoch: SchemaSpan) -> None:
     """Add presence flags; fill absent values with defaults (inserts) or the key before (updates)."""
     bits = _bits(present, len(unit.ids))
     kinds = np.asarray(columns["_kind"])
@@ -249,7 +249,7 @@ def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoc
 
 
 def _changed(
-    columns: Mapping[str, Any], names: Collection[str], bits: Numbers, pairs: Numbers, unit: Unit
+    columns: Mapping[str, Any], names: Collection[str], bits: Numbers, pairs: Numbers, unit: FileSpan
 ) -> Numbers:
     """Return the after images in which any of some columns may differ from the row before; all for none."""
     if not names:
@@ -288,7 +288,7 @@ def is_partial(rows: pa.Table) -> bool:
     return any(name[0] in "pd" for name in rows.column_names)
 
 
-def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, str]) -> pa.Table:
+def base_rows(rows: pa.Table, columns: tuple[TableColumn, ...], names: Mapping[int, str]) -> pa.Table:
     """Return the rows of a file of ``current/`` or ``scd2/`` as images."""
     count = len(rows)
     time = "_commit_timestamp" if "_commit_timestamp" in rows.column_names else "valid_from"
@@ -320,7 +320,7 @@ def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, s
     return pa.table(images)
 
 
-def stored_rows(rows: pa.Table, epoch: Epoch, names: Mapping[int, str], misfits: bool) -> pa.Table:
+def stored_rows(rows: pa.Table, epoch: SchemaSpan, names: Mapping[int, str], misfits: bool) -> pa.Table:
     """Return images as a file of ``current/`` has them: the table's columns, then the loader's own."""
     arrays: dict[str, Any] = {}
     for column in epoch.columns:

@@ -18,14 +18,14 @@ import pyarrow.compute as pc
 from pyarrow import ipc
 
 from binx.lake.arrow.types import can_misfit, sortable
-from binx.lake.tables.lives import Epoch
+from binx.lake.tables.lives import SchemaSpan
 
 Numbers: TypeAlias = npt.NDArray[Any]
 
 _PACKED_BITS = 63
 
 
-def key_of(rows: pa.Table, epoch: Epoch) -> pa.Table:
+def key_of(rows: pa.Table, epoch: SchemaSpan) -> pa.Table:
     """Return the keys of rows: ``k<n>`` for each key column, ``t<n>`` for its misfit text."""
     arrays = {}
     for index, number in enumerate(epoch.key):

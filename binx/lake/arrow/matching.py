@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from binx.errors import AbsentError
 from binx.lake.arrow.types import logical_type
-from binx.lake.tables.lives import Epoch
+from binx.lake.tables.lives import SchemaSpan
 from binx.rows.columns.schema import folded_name
 from binx.source.wording import did_you_mean
 from binx.where.condition import Condition, TableFrame
@@ -20,7 +20,7 @@ Numbers = Any
 """A NumPy array."""
 
 
-def matching_rows(rows: pa.Table, epoch: Epoch, condition: Condition, table: str, path: str) -> Numbers:
+def matching_rows(rows: pa.Table, epoch: SchemaSpan, condition: Condition, table: str, path: str) -> Numbers:
     """Return a mask of the images that match; values that only the server knows are NULL.
 
     Args:

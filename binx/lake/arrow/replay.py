@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from binx.dataset.personal.documents import parsed, path_of, printed
 from binx.lake.arrow.images import AFTER, BASE, BEFORE, DELETE, INSERT, is_partial, pairs_of, united
 from binx.lake.arrow.keys import Numbers, begins_of, key_of, last_of_each, order_of
-from binx.lake.tables.lives import Epoch
+from binx.lake.tables.lives import SchemaSpan
 
 
 def replay(
-    state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool, soft_deletes: bool = False
+    state: pa.Table, images: pa.Table, epoch: SchemaSpan, *, versions: bool, soft_deletes: bool = False
 ) -> tuple[pa.Table, pa.Table]:
     """Return the state after the images, and the versions that they ended.
 
@@ -34,7 +34,7 @@ def replay(
         return _as_state(rows.take(pa.array(kept))), rows.slice(0, 0)
     if not len(rows):
         return rows, rows
-    lines = _Lines(rows, epoch)
+    lines = _OrderedRows(rows, epoch)
     return _as_state(lines.last(gone)), lines.ended() if versions else rows.slice(0, 0)
 
 
@@ -74,10 +74,10 @@ def _as_state(rows: pa.Table) -> pa.Table:
     return pa.table({name: heads.get(name, rows.column(name)) for name in kept})
 
 
-class _Lines:
+class _OrderedRows:
     """Rows sorted by key, then by time; indexes refer to this order."""
 
-    def __init__(self, rows: pa.Table, epoch: Epoch) -> None:
+    def __init__(self, rows: pa.Table, epoch: SchemaSpan) -> None:
         keys = key_of(rows, epoch)
         order = order_of(keys)
         self._epoch = epoch

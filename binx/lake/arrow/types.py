@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from binx.errors import BinxError
 from binx.lake.dataset.files import FileColumn
-from binx.lake.tables.lives import Column
+from binx.lake.tables.lives import TableColumn
 from binx.rows.columns.types import Kind, LogicalType
 
 _PLAIN = {
@@ -84,14 +84,14 @@ def constant(text: str | None, kind: pa.DataType) -> pa.Scalar | None:
         return None
 
 
-def can_misfit(column: Column | FileColumn) -> bool:
+def can_misfit(column: TableColumn | FileColumn) -> bool:
     """Whether values may be recorded in ``_misfits``, as :mod:`binx.rows.columns.types` has it."""
     if column.arrow_type == "string":
         return column.mysql_type.lower().startswith("set")
     return column.arrow_type.startswith(("date32", "timestamp", "dictionary"))
 
 
-def output_names(columns: Sequence[Column]) -> dict[int, str]:
+def output_names(columns: Sequence[TableColumn]) -> dict[int, str]:
     """Return the columns' names in ``current/``: their own, unless it clashes with one of the loader's."""
     taken = set(_RESERVED)
     names = {}
@@ -166,7 +166,7 @@ class SqlType:
         return {"float": "real", "double": "real"}.get(self.base, self.base)
 
 
-def sql_type(column: Column) -> SqlType | None:
+def sql_type(column: TableColumn) -> SqlType | None:
     """Return the SQL type of a column; None if it is not known."""
     match = _SQL_TYPE.match(column.mysql_type)
     if match is None:
@@ -190,7 +190,7 @@ _FRACTION = 6
 """Digits of a second's fraction where the type does not say."""
 
 
-def logical_type(column: Column, kind: pa.DataType) -> LogicalType:
+def logical_type(column: TableColumn, kind: pa.DataType) -> LogicalType:
     """Return the type of a column whose values have an Arrow type."""
     if pa.types.is_decimal(kind):
         return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)

@@ -20,7 +20,7 @@ from binx.errors import AbsentError, UnsupportedError, UsageError
 from binx.event.gtid.sources import DomainSource
 from binx.lake.base import mysqlshell
 from binx.lake.base.dump_text import FolderFiles, open_text
-from binx.lake.base.mysqldump import SqlRows, read_mysqldump, server_of
+from binx.lake.base.mysqldump import SqlDumpRows, read_mysqldump, server_of
 from binx.lake.base.parquet import ParquetPart, digest, parquet_parts
 from binx.lake.base.parquet_rows import ParquetTables
 from binx.lake.base.source import Backup, BaseSource, Name
@@ -213,5 +213,5 @@ def _files_of(folder: str) -> list[tuple[Path, str]]:
 def _read_mydumper(source: BaseSource, progress: Callable[[int], None]) -> None:
     texts = FolderFiles(source.backup.path, progress)
     for path, db in _files_of(source.backup.path):
-        texts.read(path.name, SqlRows(source, db).read)
+        texts.read(path.name, SqlDumpRows(source, db).read)
     source.sha256 = texts.sha256

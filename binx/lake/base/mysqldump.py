@@ -45,7 +45,7 @@ def database_of(head: str) -> str:
     return "" if match is None else match[1].strip()
 
 
-class SqlRows:
+class SqlDumpRows:
     """Imports tables and rows from SQL files.
 
     Args:
@@ -139,7 +139,7 @@ class SqlRows:
 def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None]) -> None:
     """Import a dump that is one file."""
     with open_text(source.backup.path) as text:
-        SqlRows(source, database_of(head)).read(text, progress)
+        SqlDumpRows(source, database_of(head)).read(text, progress)
         completed = _COMPLETED.search(text.tail)
         if _COMMENTED.search(head) and completed is None:
             raise DamagedError(

@@ -19,7 +19,7 @@ from typing import Any
 from binx.errors import AbsentError, DamagedError, RefusedError, SourceError
 from binx.kernels.text.tuples import Encoding
 from binx.lake.base.dump_text import DumpText, FolderFiles
-from binx.lake.base.mysqldump import SqlRows
+from binx.lake.base.mysqldump import SqlDumpRows
 from binx.lake.base.source import BaseSource
 from binx.rows.columns.types import Kind
 
@@ -77,11 +77,11 @@ def read_mysqlshell(source: BaseSource, progress: Callable[[int], None]) -> None
         facts = read_notes(folder, f"{basename}.json")
         if not source.wants((schema, table)):
             continue
-        texts.read(f"{basename}.sql", SqlRows(source, schema).read)
+        texts.read(f"{basename}.sql", SqlDumpRows(source, schema).read)
         if not facts.get("includesData", True):
             source.leave_out((schema, table), "the dump has only its CREATE TABLE")
             continue
-        lines = _Lines(source, schema, table, facts, is_utc=bool(notes.get("tzUtc", False)))
+        lines = _TableFiles(source, schema, table, facts, is_utc=bool(notes.get("tzUtc", False)))
         for name in _files_of(basename, facts, files):
             texts.read(name, lines.read)
     source.sha256 = texts.sha256
@@ -111,7 +111,7 @@ def _files_of(basename: str, facts: dict[str, Any], files: list[str]) -> list[st
     return [name for _, _, name in sorted(chunks)]
 
 
-class _Lines:
+class _TableFiles:
     """Imports the rows of a table from its files."""
 
     def __init__(

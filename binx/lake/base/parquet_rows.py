@@ -68,7 +68,7 @@ class ParquetTables:
                 with open_parquet(part.path) as file:
                     try:
                         table = table or self._begin(source, name, part, file)
-                        for batch in _Rows(file, part, table, self._options, source).batches():
+                        for batch in _ParquetRows(file, part, table, self._options, source).batches():
                             source.take_batch(batch)
                     except BinxError as error:
                         raise error.at(path=str(part.path)) from error.__cause__
@@ -122,7 +122,7 @@ def _create_table(table: str, schema: pa.Schema) -> str:
     return f"CREATE TABLE {identifier(table)} ({', '.join(columns)}) DEFAULT CHARSET=utf8mb4"
 
 
-class _Rows:
+class _ParquetRows:
     """The rows of one file, converted to a table's.
 
     Raises:

@@ -16,7 +16,7 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.personal.matching import check_rules
 from binx.dataset.personal.rows import Masks
 from binx.dataset.source_files import SourceFiles
-from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
+from binx.dataset.transaction import Staged, StagedFiles, commit_staged, schema_record_of
 from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.format import Flavour, split_version
 from binx.kernels.text.tuples import Encoding
@@ -143,7 +143,7 @@ class BaseSource:
         Raises:
             BinxError: something cannot be written; nothing was committed.
         """
-        transaction = Transaction(self._dataset, self.backup.source)
+        transaction = StagedFiles(self._dataset, self.backup.source)
         files = self._files = SourceFiles(transaction, self._options, has_thread=True)
         try:
             fill(self)

@@ -20,13 +20,13 @@ from typing import NamedTuple
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.bases import BASE_CHAIN, Base
-from binx.lake.dataset.manifests import Manifest, Selected
+from binx.lake.dataset.manifests import Manifest, SelectedPart
 from binx.lake.dataset.spans import Span
 from binx.log.succession import ChainGtids, in_turn, is_rotation, never_had, takes_over, with_lower_numbers
 from binx.source.names import is_named_next, numbered_name
 
 
-class Position(NamedTuple):
+class ChangePosition(NamedTuple):
     """A position in the order of all changes: the chain's rank, then the commit version in it."""
 
     rank: int
@@ -52,7 +52,7 @@ class Log:
     next: tuple[str, int] | None = None
     last: GtidSet = field(default_factory=GtidSet)
     whole_bytes: int = 0
-    selected: tuple[Selected, ...] = ()
+    selected: tuple[SelectedPart, ...] = ()
 
     @property
     def ended(self) -> int:
@@ -88,7 +88,7 @@ class Log:
 
 
 @dataclass(slots=True)
-class Chain:
+class LoadedChain:
     """A chain: its logs by number, its first commit, the GTIDs already loaded; or a single base.
 
     ``known`` are the GTIDs of all its logs, and those that they list as logged before them.
@@ -182,12 +182,12 @@ class LeftOut:
 
 
 @dataclass(slots=True)
-class Chains:
+class LoadedChains:
     """All known chains, by name."""
 
-    by_name: dict[str, Chain] = field(default_factory=dict)
+    by_name: dict[str, LoadedChain] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> Chain:
+    def __getitem__(self, name: str) -> LoadedChain:
         return self.by_name[name]
 
     def assign(self, manifests: Sequence[Manifest]) -> list[str]:
@@ -202,12 +202,12 @@ class Chains:
             assigned[index] = chain.name
         return assigned
 
-    def _chain_of(self, manifest: Manifest) -> Chain:
+    def _chain_of(self, manifest: Manifest) -> LoadedChain:
         source = manifest.source
         if manifest.base is not None:
             name = f"{BASE_CHAIN}{source.name}.{source.identity}"
             base = Base(manifest.base, manifest.until)
-            return self.by_name.setdefault(name, Chain(name, source.server_id, source.base, at=base))
+            return self.by_name.setdefault(name, LoadedChain(name, source.server_id, source.base, at=base))
         chains = self.by_name.values()
         fitting = [
             chain
@@ -224,10 +224,10 @@ class Chains:
         name = f"{source.server_id}:{source.base}"
         same = sum((chain.server_id, chain.base) == (source.server_id, source.base) for chain in chains)
         name = name if same == 0 else f"{name}#{same + 1}"
-        self.by_name[name] = Chain(name, source.server_id, source.base)
+        self.by_name[name] = LoadedChain(name, source.server_id, source.base)
         return self.by_name[name]
 
-    def _between(self, chain: Chain, before: Log, after: Log) -> str:
+    def _between(self, chain: LoadedChain, before: Log, after: Log) -> str:
         """Return a log of another name that the server wrote between two of a chain; empty for none.
 
         Logs of two servers of one id, which run side by side, overlap in time.
@@ -243,7 +243,7 @@ class Chains:
         )
         return next(between, "")
 
-    def _of_server(self, chain: Chain) -> Iterator[Chain]:
+    def _of_server(self, chain: LoadedChain) -> Iterator[LoadedChain]:
         for other in self.by_name.values():
             if other.at is None and chain.at is None and other.server_id == chain.server_id:
                 yield other
@@ -294,7 +294,7 @@ class Chains:
         Those named come first, then the others, in the order that GTIDs show, else by first commit time.
         """
 
-        def rank(chain: Chain) -> int:
+        def rank(chain: LoadedChain) -> int:
             own = (chain.name, str(chain.server_id))
             return next((index for index, name in enumerate(preferred) if name in own), len(preferred))
 

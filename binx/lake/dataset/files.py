@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from binx.lake.dataset.spans import Span, without
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.table_name import TableName
 
 # Python's errors for JSON of another shape, numbers such as Infinity, and too deeply nested brackets.
@@ -142,7 +142,7 @@ def read_version(name: str, content: bytes | None) -> Version:
 
 def wrong_hash(root: str, path: str, expected: str) -> str:
     """Return why a file's hash differs from its manifest; empty if it matches."""
-    place = Place(root)
+    place = LakeStore(root)
     try:
         with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()

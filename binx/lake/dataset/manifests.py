@@ -19,7 +19,7 @@ from binx.errors import AbsentError, BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile
 from binx.lake.dataset.spans import Span
-from binx.lake.place import Listed, Place
+from binx.lake.place import LakeStore, ListedFile
 from binx.lake.table_name import TableName, filter_of
 from binx.log.backup_position import BackupPosition
 from binx.log.selection.moments import parse_time
@@ -32,7 +32,7 @@ _NEVER = "9999-12-31"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ManifestSource:
     """The binary log that was exported; ``base`` is its name without the number.
 
     ``time`` is when the log was created (s since 1970).
@@ -48,7 +48,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedPart:
     """What an export with a selection has of a log, and the log's size in bytes at that time.
 
     ``databases`` and ``tables`` are patterns. The export lacks row images of the tables in ``lacking``, and
@@ -62,7 +62,7 @@ class Selected:
     statements: int = 0
 
     @classmethod
-    def from_manifest(cls, document: Mapping[str, Any]) -> Selected | None:
+    def from_manifest(cls, document: Mapping[str, Any]) -> SelectedPart | None:
         """Parse the selection from an export's manifest; None if it has no selection."""
         request = document.get("request", {})
         selection = request.get("selection") or {}
@@ -111,9 +111,9 @@ class Manifest:
         until: the last commit time, in µs; of a base, when it was written.
     """
 
-    place: Place
-    listed: Listed
-    source: Source
+    place: LakeStore
+    listed: ListedFile
+    source: ManifestSource
     first_commit: str
     changes: tuple[ChangesFile, ...]
     others: Mapping[str, list[str]]
@@ -124,7 +124,7 @@ class Manifest:
     span: Span | None
     whole: bool
     knew_tables: bool
-    selected: Selected | None
+    selected: SelectedPart | None
     flavour: str
     server_version: str
     gtids: GtidSet
@@ -149,11 +149,11 @@ def is_data_set(path: str) -> bool:
     """Whether a path is a folder or a URI with manifests of exports; an archive of logs has others."""
     if "://" not in path and not Path(path).is_dir():
         return False
-    place = Place(path)
+    place = LakeStore(path)
     return bool(place.files(MANIFESTS)) and not any(file.path.endswith(_ARCHIVED) for file in place.files(""))
 
 
-def list_manifests(place: Place) -> list[Listed]:
+def list_manifests(place: LakeStore) -> list[ListedFile]:
     """List the manifests of a data set."""
     listed = [file for file in place.files(MANIFESTS) if file.path.endswith(".json")]
     if not listed:
@@ -165,7 +165,7 @@ def list_manifests(place: Place) -> list[Listed]:
     return listed
 
 
-def read_manifests(place: Place, listed: Sequence[Listed]) -> Iterator[Manifest]:
+def read_manifests(place: LakeStore, listed: Sequence[ListedFile]) -> Iterator[Manifest]:
     """Open manifests, many at a time; skip those removed in the meantime."""
     contents = place.read_all(file.path for file in listed)
     for file, content in zip(listed, contents, strict=True):
@@ -173,7 +173,7 @@ def read_manifests(place: Place, listed: Sequence[Listed]) -> Iterator[Manifest]
             yield _parse(place, file, content)
 
 
-def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
+def _parse(place: LakeStore, listed: ListedFile, content: bytes) -> Manifest:
     path = place.shown(listed.path)
     try:
         document = CONTRACT.migrated(json.loads(content), path)
@@ -196,7 +196,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
                 others[kind].append(name)
                 count += int(entry.get("rows") or 0) if kind == "transactions" else 0
         first, last = document.get("first_commit_version"), document.get("last_commit_version")
-        selected = Selected.from_manifest(document)
+        selected = SelectedPart.from_manifest(document)
         end, base = document.get("behind") or {}, document.get("base")
         unlogged = {
             TableName(entry["db"], entry["table"]): entry["deletes"] > 0
@@ -237,10 +237,10 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
         ) from error
 
 
-def _source(entry: Mapping[str, Any]) -> Source:
+def _source(entry: Mapping[str, Any]) -> ManifestSource:
     name = str(entry["name"])
     number = entry.get("file_number")
-    return Source(
+    return ManifestSource(
         name=name,
         identity=str(entry["identity"]),
         base=base_of(name),
@@ -255,7 +255,7 @@ def _position(base: Mapping[str, Any]) -> BackupPosition:
     return BackupPosition(str(base["file"]), int(base["position"]), GtidSet.parse(str(base["gtids"])))
 
 
-def _changes(place: Place, entry: Mapping[str, Any], by_rows: bool) -> ChangesFile:
+def _changes(place: LakeStore, entry: Mapping[str, Any], by_rows: bool) -> ChangesFile:
     return ChangesFile(
         identity=str(entry["sha256"]),
         table=TableName(entry["db"], entry["table"]),

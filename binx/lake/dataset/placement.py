@@ -15,7 +15,7 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.lake.dataset.bases import BASE_CHAIN, Base
-from binx.lake.dataset.chains import Chain, Chains, Position
+from binx.lake.dataset.chains import ChangePosition, LoadedChain, LoadedChains
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS, Span
 from binx.log.held import HeldTransactions
@@ -38,7 +38,7 @@ class PlacedBase:
     """
 
     chain: str
-    at: Position
+    at: ChangePosition
     held: Mapping[str, tuple[Span, ...]]
     doubts: tuple[str, ...] = ()
     problem: str = ""
@@ -48,7 +48,7 @@ class PlacedBase:
         return any(first <= scn <= last for first, last in self.held.get(chain, ()))
 
 
-def look_at_logs(chains: Chains, manifests: Iterable[tuple[Manifest, str]]) -> None:
+def look_at_logs(chains: LoadedChains, manifests: Iterable[tuple[Manifest, str]]) -> None:
     """Record in all bases what they contain of these logs."""
     listed = [(manifest, chain) for manifest, chain in manifests if manifest.base is None]
     for base in chains.bases().values():
@@ -56,7 +56,7 @@ def look_at_logs(chains: Chains, manifests: Iterable[tuple[Manifest, str]]) -> N
             base.look_at(chain, manifest)
 
 
-def placed_bases(chains: Chains, ranks: Mapping[str, int]) -> dict[str, PlacedBase]:
+def placed_bases(chains: LoadedChains, ranks: Mapping[str, int]) -> dict[str, PlacedBase]:
     """Place all bases; by the chains of their rows."""
     return {name: _Placing(name, base, chains, ranks).place() for name, base in chains.bases().items()}
 
@@ -68,13 +68,13 @@ class _Found(NamedTuple):
 
 
 class _Placing:
-    def __init__(self, name: str, base: Base, chains: Chains, ranks: Mapping[str, int]) -> None:
+    def __init__(self, name: str, base: Base, chains: LoadedChains, ranks: Mapping[str, int]) -> None:
         self._name = name
         self._base = base
         self._chains = chains
         self._ranks = ranks
         bases = chains.bases()
-        self._logs: list[Chain] = [
+        self._logs: list[LoadedChain] = [
             chains[chain] for chain in sorted(ranks, key=ranks.__getitem__) if chain not in bases
         ]
 
@@ -86,12 +86,14 @@ class _Placing:
             problem = error.message
         if placed is None:
             chain = self._logs[-1].name if self._logs else self._name
-            return PlacedBase(chain, Position(self._ranks[chain], _LAST), {}, (), problem)
+            return PlacedBase(chain, ChangePosition(self._ranks[chain], _LAST), {}, (), problem)
         held_spans = {}
         if placed.by_gtid:
             held_spans = {chain: tuple(seen.held) for chain, seen in self._base.seen.items()}
         doubts = tuple(self._missing_gtids() if placed.by_gtid else self._missing_logs(placed))
-        return PlacedBase(placed.chain, Position(self._ranks[placed.chain], placed.scn), held_spans, doubts)
+        return PlacedBase(
+            placed.chain, ChangePosition(self._ranks[placed.chain], placed.scn), held_spans, doubts
+        )
 
     def _can_use_gtids(self) -> bool:
         if not self._base.position.gtids:

@@ -14,7 +14,7 @@ from binx.lake.table_name import TableName
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class RecordedStatement:
     """A row of ``statements/`` that has effects (docs/dataset.md).
 
     ``sql_mode`` is None where its server logs none; ``time`` is the event's, in µs.
@@ -30,7 +30,9 @@ class Statement:
     time: int = 0
 
 
-def spelled_as_rows(statements: Sequence[Statement], files: Iterable[ChangesFile]) -> list[Statement]:
+def spelled_as_rows(
+    statements: Sequence[RecordedStatement], files: Iterable[ChangesFile]
+) -> list[RecordedStatement]:
     """Return statements with names as the rows have them.
 
     A server with ``lower_case_table_names`` logs rows with names in lower case, and statements as they were
@@ -98,7 +100,7 @@ _OF_DATABASE = re.compile(r"`([^`]+)` \. ")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Target:
+class StatementTarget:
     """What statements changed whose rows are not in the log.
 
     An empty ``table`` stands for every table of a database, an empty ``db`` for every database.
@@ -126,20 +128,20 @@ class Unlogged:
     since: str
 
 
-def targets_of(chain: str, row: Mapping[str, Any]) -> Iterator[Target]:
+def targets_of(chain: str, row: Mapping[str, Any]) -> Iterator[StatementTarget]:
     """Yield what a logged statement changed: the table that its digest names, else all of its databases."""
     log, text = row["commit_version"] >> FILE_BITS, row["digest_text"] or ""
     one = _CHANGES_ONE.match(text)
     if one is not None:
-        yield Target(chain, log, one["db"] or row["db"], one["table"])
+        yield StatementTarget(chain, log, one["db"] or row["db"], one["table"])
         return
     for db in sorted({row["db"], *_OF_DATABASE.findall(text)}):
-        yield Target(chain, log, db, "")
+        yield StatementTarget(chain, log, db, "")
 
 
-def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Statement]:
+def once(statements: Iterable[RecordedStatement], ranks: Mapping[str, int]) -> list[RecordedStatement]:
     """Deduplicate statements: of several chains that have one, the first chain's counts."""
-    first: dict[Any, Statement] = {}
+    first: dict[Any, RecordedStatement] = {}
     for statement in sorted(
         statements, key=lambda statement: (ranks[statement.chain], statement.scn, statement.ordinal)
     ):
@@ -151,7 +153,7 @@ def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Stat
 
 
 def with_former_names(
-    wanted: Callable[[TableName], bool], statements: Sequence[Statement]
+    wanted: Callable[[TableName], bool], statements: Sequence[RecordedStatement]
 ) -> Callable[[TableName], bool]:
     """Return a predicate that also selects the former names of wanted tables."""
     renamed: dict[TableName, set[TableName]] = defaultdict(set)

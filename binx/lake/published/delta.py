@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.errors import BinxError
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.published.spark_types import spark_types
 from binx.lake.state.state import RangeFile, State
 from binx.version import install_command
@@ -30,7 +30,7 @@ _VERSIONS_A_CHECKPOINT = 10
 _TOGETHER = 16
 
 
-def publish(state: State, place: Place, former: Collection[str]) -> None:
+def publish(state: State, place: LakeStore, former: Collection[str]) -> None:
     """Bring the Delta tables up to the committed state."""
     try:
         from deltalake.exceptions import DeltaError
@@ -57,7 +57,7 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
             ) from error
 
 
-def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -> None:
+def _publish(place: LakeStore, folder: str, files: Sequence[RangeFile], load: int) -> None:
     """Commit the state's list of files to a table's log."""
     from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction
     from deltalake.transaction import RemoveAction, create_table_with_add_actions
@@ -102,7 +102,7 @@ def _sizes(table: DeltaTable) -> dict[str, int]:
     return dict(zip(names, actions.column("size_bytes").to_pylist(), strict=True))
 
 
-def _footers(place: Place, folder: str, names: Sequence[str]) -> dict[str, pq.FileMetaData]:
+def _footers(place: LakeStore, folder: str, names: Sequence[str]) -> dict[str, pq.FileMetaData]:
     def read(name: str) -> pq.FileMetaData:
         return pq.read_metadata(place.inside(f"{folder}/{name}"), filesystem=place.filesystem)
 
@@ -116,7 +116,7 @@ def _schema(footer: pq.FileMetaData) -> Schema:
     return Schema.from_arrow(spark_types(footer.schema.to_arrow_schema()))
 
 
-def _added(place: Place, folder: str, name: str, footer: pq.FileMetaData) -> Any:
+def _added(place: LakeStore, folder: str, name: str, footer: pq.FileMetaData) -> Any:
     from deltalake.transaction import AddAction
 
     info = place.filesystem.get_file_info(place.inside(f"{folder}/{name}"))

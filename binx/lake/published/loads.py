@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.summary import TableSummary
 
 FOLDER = "_loads"
@@ -32,7 +32,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def record_load(place: Place, load: int, tables: Iterable[TableSummary]) -> None:
+def record_load(place: LakeStore, load: int, tables: Iterable[TableSummary]) -> None:
     """Record a load that was committed: a row for each table that it changed or stopped.
 
     A load that changed no table has one row, without a table. Only the file of the day is written.

@@ -16,13 +16,13 @@ from typing import ClassVar, NamedTuple
 import pyarrow as pa
 
 from binx.lake.arrow.types import arrow_type, can_misfit
-from binx.lake.dataset.chains import Position
+from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import Version
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.published.loads import FOLDER as LOADS
 from binx.lake.state.state import LifeState, RangeFile, State
 from binx.lake.table_name import TableName
-from binx.lake.tables.lives import Life, Unit
+from binx.lake.tables.lives import FileSpan, TableHistory
 from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.rows.ddl.tokens import identifier
@@ -34,16 +34,16 @@ LAST_ROW = (1 << 63) - 1
 """The row of images of a base, which come after all changes that are in the base."""
 
 
-class Part(NamedTuple):
+class ViewPart(NamedTuple):
     """Units whose rows have the same columns; a single unit if not all rows of its file count.
 
     ``base`` is the place of the base that they are of, None for rows of logs.
     """
 
-    units: tuple[Unit, ...]
+    units: tuple[FileSpan, ...]
     is_whole: bool
     columns: tuple[tuple[str, pa.DataType, Hashable], ...]
-    base: Position | None = None
+    base: ChangePosition | None = None
 
     @property
     def version(self) -> Version:
@@ -75,13 +75,13 @@ class United:
     names: dict[int, tuple[str, pa.DataType]] = field(default_factory=dict)
 
 
-def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
+def parts_of(table: TableName, lives: Sequence[TableHistory]) -> list[ViewPart]:
     """Return the files with a table's changes, including those of former tables of its name."""
     living = next((life for life in lives if life.name == table), None)
     ids: dict[str, Hashable] = {}
     if living is not None and living.epochs:
         ids = {column.name.lower(): column.id for column in living.epochs[-1].columns}
-    grouped: dict[tuple[Hashable, ...], list[Unit]] = {}
+    grouped: dict[tuple[Hashable, ...], list[FileSpan]] = {}
     for life in lives:
         if life is not living and not (
             life.name is None and life.units and life.units[-1].file.table == table
@@ -102,12 +102,12 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
             key = (file.chain, where, base, unit.version, tuple(columns))
             grouped.setdefault(key, []).append(unit)
     return [
-        Part(tuple(units), where == "", columns, base)  # type: ignore[arg-type]
+        ViewPart(tuple(units), where == "", columns, base)  # type: ignore[arg-type]
         for (_, where, base, _, columns), units in grouped.items()
     ]
 
 
-def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list[United]:
+def unite(parts: Sequence[ViewPart], living: Iterable[tuple[Hashable, str]]) -> list[United]:
     """Unite the columns of all parts: the table's current columns, in order, then former ones.
 
     If no type holds the values of two types exactly, the second gets a separate column ``name@type``.
@@ -144,13 +144,13 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     return common if is_exact else None
 
 
-def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashable, str]]:
+def living_columns(lives: Sequence[TableHistory], table: TableName) -> list[tuple[Hashable, str]]:
     """Return the identities and names of a table's current columns."""
     life = next((life for life in lives if life.name == table and life.epochs), None)
     return [] if life is None else [(column.id, column.name) for column in life.epochs[-1].columns]
 
 
-def _head(state: State, place: Place, dialect: Dialect) -> str:
+def _head(state: State, place: LakeStore, dialect: Dialect) -> str:
     origin = f"load {state.version}" if state.version else "the export with --views"
     return (
         f"-- Views as of {origin}; each writes this file again. If the folder is elsewhere, change the next"
@@ -158,7 +158,7 @@ def _head(state: State, place: Place, dialect: Dialect) -> str:
     )
 
 
-def _variable(place: Place) -> str:
+def _variable(place: LakeStore) -> str:
     """Return a name for the folder of a place, so that views of several places go together."""
     return f"binx_folder_{hashlib.sha256(place.uri.encode()).hexdigest()[:8]}"
 
@@ -194,12 +194,12 @@ class DuckDb:
         return f"CREATE OR REPLACE VIEW {self.name(name)} AS\n"
 
     @staticmethod
-    def folder(place: Place) -> str:
+    def folder(place: LakeStore) -> str:
         """Return the statement that says where the files are."""
         return f"CREATE OR REPLACE MACRO {_variable(place)}() AS {_text(place.shown(''))}"
 
     @staticmethod
-    def files(place: Place, paths: Sequence[str]) -> str:
+    def files(place: LakeStore, paths: Sequence[str]) -> str:
         """Return a table expression that reads files."""
         listed = ", ".join(map(_text, paths))
         return f"read_parquet([{_variable(place)}() || one for one in [{listed}]], hive_partitioning = false)"
@@ -235,13 +235,13 @@ class Spark:
         return f"CREATE OR REPLACE TEMPORARY VIEW {self.name(name)} AS\n"
 
     @staticmethod
-    def folder(place: Place) -> str:
+    def folder(place: LakeStore) -> str:
         """Return the statement that says where the files are."""
         root = _escaped(re.sub("^s3://", "s3a://", place.shown("").rstrip("/")))
         return f"SET {identifier(_variable(place))}={identifier(root)}"
 
     @staticmethod
-    def files(place: Place, paths: Sequence[str]) -> str:
+    def files(place: LakeStore, paths: Sequence[str]) -> str:
         """Return a table expression that reads files, as one pattern."""
         escaped = list(map(_escaped, paths))
         inside = escaped[0] if len(escaped) == 1 else "{" + ",".join(escaped) + "}"
@@ -256,19 +256,19 @@ def _escaped(path: str) -> str:
     return re.sub(r"([\[\]{}*?,\\])", r"\\\1", path)
 
 
-def has_views(state: State, place: Place) -> bool:
+def has_views(state: State, place: LakeStore) -> bool:
     """Whether the committed state's views exist."""
     content = place.read(Spark.path)
     return content is not None and content.startswith(_head(state, place, Spark()).encode())
 
 
-def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
+def write_views(state: State, lives: Sequence[TableHistory], place: LakeStore) -> None:
     """Write the committed state's views."""
     for dialect in (DuckDb(), Spark()):
         place.put(dialect.path, "".join(_views(state, lives, place, dialect)).encode())
 
 
-def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) -> Iterator[str]:
+def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialect: Dialect) -> Iterator[str]:
     yield _head(state, place, dialect)
     living = {life.name: life for life in lives if life.name is not None}
     ids = {life.id for life in living.values()}
@@ -298,7 +298,7 @@ def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) 
 
 
 def _state_views(
-    loaded: LifeState, name: TableName, versions: TableName, place: Place, dialect: Dialect
+    loaded: LifeState, name: TableName, versions: TableName, place: LakeStore, dialect: Dialect
 ) -> Iterator[str]:
     def select(files: Iterable[RangeFile]) -> str:
         return f"SELECT * FROM {dialect.files(place, [file.path for file in files])};\n\n"
@@ -309,7 +309,7 @@ def _state_views(
         yield dialect.view(versions) + select(loaded.versions)
 
 
-def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dialect: Dialect) -> str:
+def _history(parts: Sequence[ViewPart], columns: Sequence[United], place: LakeStore, dialect: Dialect) -> str:
     absent = {"_json_diff": dialect.types["text"], "_misfits": dialect.types["map"]}
     selects = []
     for number, part in enumerate(parts):
@@ -332,7 +332,7 @@ def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dia
     return "\nUNION ALL\n".join(selects)
 
 
-def _order(part: Part, dialect: Dialect) -> str:
+def _order(part: ViewPart, dialect: Dialect) -> str:
     """Return the SQL of a struct that orders images: chain, commit version, row, before images first."""
     version, row = "_commit_version", "_row"
     if part.base is not None:
@@ -341,7 +341,7 @@ def _order(part: Part, dialect: Dialect) -> str:
     return dialect.struct(zip(("chain", "commit_version", "row", "after"), values, strict=True))
 
 
-def _counting(unit: Unit) -> str:
+def _counting(unit: FileSpan) -> str:
     """Return the SQL condition for the rows of a unit."""
     spans = [
         f"_commit_version BETWEEN {max(unit.first, first)} AND {min(unit.last, last)}"

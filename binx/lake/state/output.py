@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 from binx.errors import BinxError, OutputError
 from binx.lake.dataset.files import NOT_UNDERSTOOD
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.records import reader_of, to_json
 from binx.lake.state.state import CONTRACT, State
 
@@ -32,7 +32,7 @@ class Output:
     are removed at its end, including those of an earlier load that was killed.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: LakeStore) -> None:
         self.place = place
         self.folders: set[str] = set()
         self._read, self.state = _read_state(place)
@@ -123,7 +123,7 @@ class Output:
                 self.tidy(everywhere=True)
 
 
-def _read_state(place: Place) -> tuple[bytes | None, State]:
+def _read_state(place: LakeStore) -> tuple[bytes | None, State]:
     """Read the committed state; return a new one if there is none."""
     content = place.read(STATE)
     if content is None:

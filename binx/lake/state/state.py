@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from binx.lake.dataset.chains import Chains, LeftOut
+from binx.lake.dataset.chains import LeftOut, LoadedChains
 from binx.lake.dataset.files import ChangesFile, Version, clipped
 from binx.lake.dataset.spans import FILE_BITS, Span, without
-from binx.lake.dataset.statements import Statement, Target, Unlogged, spelled_as_rows
+from binx.lake.dataset.statements import RecordedStatement, StatementTarget, Unlogged, spelled_as_rows
 from binx.lake.table_name import TableName
-from binx.lake.tables.lives import Column, Epoch
+from binx.lake.tables.lives import SchemaSpan, TableColumn
 from binx.storage.contracts import Contract
 
 
@@ -94,7 +94,7 @@ class LifeState:
     closed: tuple[RangeFile, ...] = ()
     held: tuple[RangeFile, ...] = ()
     scd2: bool = False
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     key: tuple[int, ...] = ()
     withheld: tuple[tuple[str, int], ...] = ()
     soft_deletes: bool = False
@@ -110,9 +110,9 @@ class LifeState:
         return (*self.closed, *self.held)
 
     @property
-    def stored(self) -> Epoch:
+    def stored(self) -> SchemaSpan:
         """The columns of its files, as an epoch."""
-        return Epoch(None, self.columns, self.key)
+        return SchemaSpan(None, self.columns, self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +244,12 @@ class State:
     version: int = 0
     at: str = ""
     order: list[str] = field(default_factory=list)
-    chains: Chains = field(default_factory=Chains)
+    chains: LoadedChains = field(default_factory=LoadedChains)
     known: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     waiting: list[Waiting] = field(default_factory=list)
     partial: set[tuple[TableName, str]] = field(default_factory=set)
     left_out: dict[str, LeftOut] = field(default_factory=dict)
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[RecordedStatement] = field(default_factory=list)
     versions: dict[tuple[TableName, str], Version] = field(default_factory=dict)
     history: list[ChangesFile] = field(default_factory=list)
     lives: dict[str, LifeState] = field(default_factory=dict)
@@ -257,7 +257,7 @@ class State:
     keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
     hourly: bool = False
     losses: list[Loss] = field(default_factory=list)
-    unlogged: dict[Target, Unlogged] = field(default_factory=dict)
+    unlogged: dict[StatementTarget, Unlogged] = field(default_factory=dict)
     erasures: list[dict[str, Any]] = field(default_factory=list)
     garbage: dict[str, int] = field(default_factory=dict)
 
@@ -276,7 +276,7 @@ class State:
             events[TableName(db, table), chain].add((transaction, time))
         return events
 
-    def spelled_statements(self) -> list[Statement]:
+    def spelled_statements(self) -> list[RecordedStatement]:
         """Return the statements, with names as rows have them."""
         files = [*self.history, *(waiting.file for waiting in self.waiting)]
         return spelled_as_rows(self.statements, files)

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from binx.lake.dataset.chains import Position
+from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import FileColumn, Value, Version
 from binx.lake.tables.epochs import differ, key_of
-from binx.lake.tables.lives import Change, Column, Epoch, Life
+from binx.lake.tables.lives import ColumnChange, SchemaSpan, TableColumn, TableHistory
 from binx.rows.columns.schema import folded_name
 
 
-def column_of(life: Life, definition: Mapping[str, Any], number: int | None = None) -> Column:
+def column_of(life: TableHistory, definition: Mapping[str, Any], number: int | None = None) -> TableColumn:
     """Return a column as a statement defines it, with this id or a new one."""
-    return Column(
+    return TableColumn(
         life.new_id() if number is None else number,
         definition["name"],
         definition.get("arrow_type") or "",
@@ -29,9 +29,9 @@ def column_of(life: Life, definition: Mapping[str, Any], number: int | None = No
     )
 
 
-def column_of_file(life: Life, column: FileColumn, number: int | None = None) -> Column:
+def column_of_file(life: TableHistory, column: FileColumn, number: int | None = None) -> TableColumn:
     """Return a column as a schema record describes it, with this id or a new one."""
-    return Column(
+    return TableColumn(
         life.new_id() if number is None else number,
         column.source_name,
         column.arrow_type,
@@ -40,7 +40,7 @@ def column_of_file(life: Life, column: FileColumn, number: int | None = None) ->
     )
 
 
-def is_repeated(life: Life, effect: Mapping[str, Any]) -> bool:
+def is_repeated(life: TableHistory, effect: Mapping[str, Any]) -> bool:
     """Whether an ALTER TABLE adds a column that is there, or gives its name to one that is not."""
     clauses = effect.get("changes") or ()
     there = {folded_name(column.name) for column in life.epochs[-1].columns}
@@ -54,7 +54,9 @@ def is_repeated(life: Life, effect: Mapping[str, Any]) -> bool:
     )
 
 
-def columns_after(life: Life, effect: Mapping[str, Any]) -> tuple[tuple[Column, ...], list[Change]]:
+def columns_after(
+    life: TableHistory, effect: Mapping[str, Any]
+) -> tuple[tuple[TableColumn, ...], list[ColumnChange]]:
     """Return the columns after an ALTER TABLE, and the changes of values."""
     by_name, changes = _after_clauses(life, effect.get("changes") or ())
     if effect.get("columns") is None:
@@ -63,12 +65,12 @@ def columns_after(life: Life, effect: Mapping[str, Any]) -> tuple[tuple[Column, 
 
 
 def _after_clauses(
-    life: Life, clauses: Sequence[Mapping[str, Any]]
-) -> tuple[dict[str, Column], list[Change]]:
+    life: TableHistory, clauses: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, TableColumn], list[ColumnChange]]:
     """Return the columns after an ALTER TABLE's clauses, by lower-case name, and the changes of values."""
     old = {folded_name(column.name): column for column in life.epochs[-1].columns}
     # A changed column keeps its place; added ones come last.
-    columns: list[Column | None] = list(old.values())
+    columns: list[TableColumn | None] = list(old.values())
     places = {name: place for place, name in enumerate(old)}
     changes = []
     for clause in clauses:
@@ -86,11 +88,11 @@ def _after_clauses(
             is_numbered = clause.get("known") is False and clause.get("value") is not None
             is_computed = clause.get("known") is False and not is_numbered
             former_column = None if is_computed else before
-            changes.append(Change(before.id, former_column, numbers=is_numbered))
+            changes.append(ColumnChange(before.id, former_column, numbers=is_numbered))
         else:
             after = column_of(life, clause)
             value = Value(clause.get("value"), clause.get("misfit"))
-            changes.append(Change(after.id, None, value, known=bool(clause.get("known"))))
+            changes.append(ColumnChange(after.id, None, value, known=bool(clause.get("known"))))
         if before is None:
             columns.append(after)
         else:
@@ -99,19 +101,22 @@ def _after_clauses(
 
 
 def _column_after(
-    life: Life, definition: Mapping[str, Any], by_name: Mapping[str, Column], changes: list[Change]
-) -> Column:
+    life: TableHistory,
+    definition: Mapping[str, Any],
+    by_name: Mapping[str, TableColumn],
+    changes: list[ColumnChange],
+) -> TableColumn:
     """Return a column after a statement; changes without a clause are added."""
     former = by_name.get(folded_name(definition["name"]))
     after = column_of(life, definition, None if former is None else former.id)
     if former is None:
-        changes.append(Change(after.id, None))
+        changes.append(ColumnChange(after.id, None))
     elif all(change.id != former.id for change in changes) and differ(former, after):
-        changes.append(Change(former.id, former))
+        changes.append(ColumnChange(former.id, former))
     return after
 
 
-def epoch_of_file(life: Life, version: Version, position: Position) -> Epoch:
+def epoch_of_file(life: TableHistory, version: Version, position: ChangePosition) -> SchemaSpan:
     """Return an epoch whose columns are known only from the rows; columns are matched by name."""
     old = {folded_name(column.name): column for column in life.epochs[-1].columns}
     columns, changes = [], []
@@ -121,7 +126,7 @@ def epoch_of_file(life: Life, version: Version, position: Position) -> Epoch:
         columns.append(after)
         if before is None:
             known = column.added is not None
-            changes.append(Change(after.id, None, column.added, known=known))
+            changes.append(ColumnChange(after.id, None, column.added, known=known))
         elif differ(before, after):
-            changes.append(Change(after.id, before))
-    return Epoch(position, tuple(columns), key_of(version, columns), tuple(changes))
+            changes.append(ColumnChange(after.id, before))
+    return SchemaSpan(position, tuple(columns), key_of(version, columns), tuple(changes))

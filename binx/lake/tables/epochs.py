@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from binx.lake.dataset.files import Version
-from binx.lake.dataset.statements import Statement
-from binx.lake.tables.lives import Column, Epoch
+from binx.lake.dataset.statements import RecordedStatement
+from binx.lake.tables.lives import SchemaSpan, TableColumn
 from binx.rows.columns.schema import folded_name
 
 Place = tuple[str, int]
@@ -35,7 +35,7 @@ class Prepared:
         return tuple(listed[bisect_left(listed, first) : bisect_right(listed, last)])
 
 
-def follow_prepared(statements: Iterable[Statement]) -> Prepared:
+def follow_prepared(statements: Iterable[RecordedStatement]) -> Prepared:
     """Find out which prepared transactions were committed."""
     prepared = Prepared()
     open_: dict[str, Place] = {}
@@ -58,7 +58,7 @@ def follow_prepared(statements: Iterable[Statement]) -> Prepared:
 _XA = ("prepared", "committed", "rolled_back")
 
 
-def differ(before: Column, after: Column) -> bool:
+def differ(before: TableColumn, after: TableColumn) -> bool:
     """Whether converting a column to another definition may change values."""
     known = before.mysql_type and after.mysql_type
     return (before.arrow_type, before.mysql_type if known else "") != (
@@ -67,20 +67,20 @@ def differ(before: Column, after: Column) -> bool:
     )
 
 
-def ids_of(columns: Sequence[Column], names: Iterable[str]) -> tuple[int, ...]:
+def ids_of(columns: Sequence[TableColumn], names: Iterable[str]) -> tuple[int, ...]:
     """Return the ids of columns by name; empty if one does not exist."""
     ids = {folded_name(column.name): column.id for column in columns}
     wanted = [ids.get(folded_name(name)) for name in names]
     return () if None in wanted else tuple(number for number in wanted if number is not None)
 
 
-def key_of(version: Version, columns: Sequence[Column]) -> tuple[int, ...]:
+def key_of(version: Version, columns: Sequence[TableColumn]) -> tuple[int, ...]:
     """Return the key of a version as column ids."""
     names = {column.name: column.source_name for column in version.columns}
     return ids_of(columns, [names.get(name, name) for name in version.key])
 
 
-def fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
+def fit(columns: Sequence[TableColumn], version: Version) -> tuple[int, ...] | None:
     """Return the ids of a version's columns; None if the columns differ from the epoch's."""
     ids = {folded_name(column.name): column.id for column in columns}
     if len(version.columns) != len(columns):
@@ -96,7 +96,7 @@ def is_nameless(version: Version) -> bool:
     return all(column.source_name == f"c{number}" for number, column in enumerate(version.columns, 1))
 
 
-def guessed(epoch: Epoch, version: Version, ids: Sequence[int]) -> list[str]:
+def guessed(epoch: SchemaSpan, version: Version, ids: Sequence[int]) -> list[str]:
     """Return what an exporter without the table's definition may have read in another way than it is."""
     if _is_versioned(epoch) and all(column.generated != "row_end" for column in version.columns):
         # Ended rows are not told from current ones.
@@ -114,7 +114,7 @@ def guessed(epoch: Epoch, version: Version, ids: Sequence[int]) -> list[str]:
     ]
 
 
-def _is_versioned(epoch: Epoch) -> bool:
+def _is_versioned(epoch: SchemaSpan) -> bool:
     """Whether a table has the columns that MariaDB's system versioning adds by itself."""
     times = {folded_name(column.name) for column in epoch.columns if column.mysql_type == "timestamp(6)"}
     return {"row_start", "row_end"} <= times
@@ -131,7 +131,7 @@ def _is_wide(mysql_type: str) -> bool:
     return words.startswith("mediumint") and "unsigned" in words
 
 
-def alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
+def alike(epoch: SchemaSpan, version: Version, ids: Sequence[int]) -> bool:
     """Whether a version has the epoch's types."""
     return all(
         epoch.column(number).arrow_type == column.arrow_type
@@ -139,7 +139,7 @@ def alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
     )
 
 
-def confirmed(epoch: Epoch, version: Version, ids: Sequence[int]) -> Epoch:
+def confirmed(epoch: SchemaSpan, version: Version, ids: Sequence[int]) -> SchemaSpan:
     """Return the epoch with the types found in the rows."""
     by_id = dict(zip(ids, version.columns, strict=True))
     columns = tuple(

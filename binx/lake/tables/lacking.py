@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 
 from binx.event.gtid.sources import DomainSource
 from binx.lake.arrow.images import is_before
-from binx.lake.dataset.chains import Chains, Position
+from binx.lake.dataset.chains import ChangePosition, LoadedChains
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS
-from binx.lake.dataset.statements import Statement, Target, Unlogged, second_table
-from binx.lake.place import Place
+from binx.lake.dataset.statements import RecordedStatement, StatementTarget, Unlogged, second_table
+from binx.lake.place import LakeStore
 from binx.lake.state.state import Loss
 from binx.lake.table_name import TableName
-from binx.lake.tables.lives import Life
+from binx.lake.tables.lives import TableHistory
 from binx.log.succession import takes_over
 from binx.rows.columns.schema import folded_name
 from binx.rows.images import ChangePlace
@@ -45,7 +45,7 @@ def referred(effect: Mapping[str, Any]) -> Iterator[Cause]:
         yield from ((table, folded_name(column)) for column in parent["columns"])
 
 
-def followed_columns(statements: Iterable[Statement]) -> dict[TableName, set[str]]:
+def followed_columns(statements: Iterable[RecordedStatement]) -> dict[TableName, set[str]]:
     """Return the columns whose changes other tables follow, by all names of their tables."""
     followed: dict[TableName, set[str]] = defaultdict(set)
     for statement in statements:
@@ -99,7 +99,7 @@ def _changes_in(file: ChangesFile, columns: Collection[str], counting: Counting 
     """
     changed: set[str] = set()
     try:
-        with Place(file.root).parquet(file.path) as opened:
+        with LakeStore(file.root).parquet(file.path) as opened:
             names = {folded_name(name): name for name in opened.schema_arrow.names}
             if not names.keys() >= {*columns}:
                 return {*columns, ""}
@@ -137,7 +137,10 @@ def _is_changed(rows: pa.Table, name: str) -> bool:
 
 
 def unlogged(
-    lives: Sequence[Life], causes: Collection[Cause], asked: str = "", checked: Collection[TableName] = ()
+    lives: Sequence[TableHistory],
+    causes: Collection[Cause],
+    asked: str = "",
+    checked: Collection[TableName] = (),
 ) -> dict[str, str]:
     """Return a sentence about unlogged changes for each life that may have any, by id.
 
@@ -150,7 +153,7 @@ def unlogged(
     sentences: dict[str, str] = {}
     reached: set[TableName] = set()
 
-    def applies(life: Life, cause: Cause) -> bool:
+    def applies(life: TableHistory, cause: Cause) -> bool:
         is_known = life.id == asked and cause[0] in checked
         return not is_known and (cause in causes or cause[0] in reached)
 
@@ -169,25 +172,25 @@ def unlogged(
         reached |= {name for life in lives if life.id in new for _, name in life.names}
 
 
-def lacking_of(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+def lacking_of(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]) -> list[str]:
     """Return sentences about what logs and exports lack of a life."""
     return [*_left_out(life, chains, ranks), *_out_of_turn(life, chains, ranks)]
 
 
 def hit_by_statements(
-    life: Life, unlogged: Mapping[Target, Unlogged], ranks: Mapping[str, int]
-) -> dict[Target, Unlogged]:
+    life: TableHistory, unlogged: Mapping[StatementTarget, Unlogged], ranks: Mapping[str, int]
+) -> dict[StatementTarget, Unlogged]:
     """Return the changes logged as statements, without their rows, that may be changes of a life."""
     since = life.epochs[0].since if life.epochs else None
     return {
         target: changes
         for target, changes in unlogged.items()
-        if (since is None or Position(ranks[target.chain], changes.last[0]) > since)
+        if (since is None or ChangePosition(ranks[target.chain], changes.last[0]) > since)
         and any(map(target.takes, _names_in(life, ranks[target.chain], target.log)))
     }
 
 
-def statements_loss(hit: Mapping[Target, Unlogged]) -> Loss | None:
+def statements_loss(hit: Mapping[StatementTarget, Unlogged]) -> Loss | None:
     """Return the loss of changes logged as statements, None if there are none."""
     if not hit:
         return None
@@ -199,7 +202,7 @@ def statements_loss(hit: Mapping[Target, Unlogged]) -> Loss | None:
     )
 
 
-def _left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+def _left_out(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]) -> list[str]:
     """Return sentences about what exports with a selection lack of a life."""
     logs: dict[str, list[str]] = defaultdict(list)
     for chain, rank in ranks.items():
@@ -216,16 +219,19 @@ def _left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]
     ]
 
 
-def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
+def _names_in(life: TableHistory, rank: int, number: int) -> Iterator[TableName]:
     """Yield the table's names while a log was written; none if it did not exist yet."""
-    begin, end = Position(rank, number << FILE_BITS), Position(rank, ((number + 1) << FILE_BITS) - 1)
+    begin, end = (
+        ChangePosition(rank, number << FILE_BITS),
+        ChangePosition(rank, ((number + 1) << FILE_BITS) - 1),
+    )
     ends = [since for since, _ in life.names[1:]]
     for (since, name), until in zip(life.names, [*ends, None], strict=True):
         if (since is None or since <= end) and (until is None or until >= begin):
             yield name
 
 
-def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+def _out_of_turn(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]) -> list[str]:
     """Return sentences about servers that took turns in a life's changes without repeating each other's.
 
     Changes are applied chain by chain. MariaDB's GTIDs count the transactions of a domain, whichever server

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binx.lake.dataset.chains import Position
+from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, Value, Version
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.table_name import TableName
@@ -18,7 +18,7 @@ from binx.rows.images import ChangePlace
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a life; its ``id`` survives RENAME and CHANGE and is never reused within the life."""
 
     id: int
@@ -29,7 +29,7 @@ class Column:
     nullable: bool = True
 
 
-class Change(NamedTuple):
+class ColumnChange(NamedTuple):
     """The values of a column in existing rows at the beginning of an epoch.
 
     ``former`` is the column that is converted, None for an added column. ``value`` is the value for existing
@@ -38,14 +38,14 @@ class Change(NamedTuple):
     """
 
     id: int
-    former: Column | None
+    former: TableColumn | None
     value: Value | None = None
     known: bool = False
     numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
+class SchemaSpan:
     """A span of a life with the same columns and key (column ids; empty if there is no key).
 
     ``changes`` are the conversions of rows that exist at its beginning, ``since`` (None for the life's first
@@ -53,20 +53,20 @@ class Epoch:
     that made them, None if unknown. ``is_ordered`` is whether the order of the columns is known.
     """
 
-    since: Position | None
-    columns: tuple[Column, ...]
+    since: ChangePosition | None
+    columns: tuple[TableColumn, ...]
     key: tuple[int, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ColumnChange, ...] = ()
     sql_mode: str | None = None
     is_ordered: bool = True
 
-    def column(self, number: int) -> Column:
+    def column(self, number: int) -> TableColumn:
         """Return the column with an id."""
         return next(column for column in self.columns if column.id == number)
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class FileSpan:
     """Rows of a file that belong to one epoch (by number) of a life, between two commit versions.
 
     ``ids`` are the life's ids for the columns of the file's schema version, -1 for columns not in the life.
@@ -76,7 +76,7 @@ class Unit:
 
     file: ChangesFile
     version: Version
-    at: Position
+    at: ChangePosition
     first: int
     last: int
     epoch: int
@@ -86,7 +86,7 @@ class Unit:
 
 
 @dataclass(slots=True)
-class Life:
+class TableHistory:
     """A life: one table from its CREATE or first row to its DROP or TRUNCATE, through every RENAME.
 
     Attributes:
@@ -105,11 +105,11 @@ class Life:
     id: str
     name: TableName | None
     whole: bool
-    epochs: list[Epoch] = field(default_factory=list)
-    units: list[Unit] = field(default_factory=list)
+    epochs: list[SchemaSpan] = field(default_factory=list)
+    units: list[FileSpan] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     parents: set[tuple[TableName, str]] = field(default_factory=set)
-    names: list[tuple[Position | None, TableName]] = field(default_factory=list)
+    names: list[tuple[ChangePosition | None, TableName]] = field(default_factory=list)
     base: PlacedBase | None = None
     server: str = ""
     last_id: int = 0

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from binx.lake.dataset.chains import Position
+from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, Version, clipped
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.dataset.spans import without
-from binx.lake.dataset.statements import Statement, second_table
+from binx.lake.dataset.statements import RecordedStatement, second_table
 from binx.lake.table_name import TableName
 from binx.lake.tables.columns import (
     column_of,
@@ -33,7 +33,7 @@ from binx.lake.tables.epochs import (
     key_of,
 )
 from binx.lake.tables.lacking import referred
-from binx.lake.tables.lives import Epoch, Life, Unit
+from binx.lake.tables.lives import FileSpan, SchemaSpan, TableHistory
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _QUERIED = "it was made with rows of a query or a partition, which are not in the log"
@@ -70,12 +70,12 @@ class Timeline:
         ranks: Mapping[str, int],
         bases: Mapping[str, PlacedBase] | None = None,
     ) -> None:
-        self.lives: list[Life] = []
+        self.lives: list[TableHistory] = []
         self.empty: list[tuple[ChangesFile, int, int]] = []
         self._versions = versions
         self._ranks = ranks
         self._bases = bases or {}
-        self._names: dict[TableName, Life] = {}
+        self._names: dict[TableName, TableHistory] = {}
         self._ids: dict[str, int] = defaultdict(int)
         self._gone: set[TableName] = set()
         self._new_databases: set[str] = set()
@@ -86,13 +86,15 @@ class Timeline:
         """Prepared XA transactions that were committed, by chain and commit version."""
         return self._prepared.committed
 
-    def trace(self, files: Sequence[ChangesFile], statements: Sequence[Statement]) -> list[Life]:
+    def trace(
+        self, files: Sequence[ChangesFile], statements: Sequence[RecordedStatement]
+    ) -> list[TableHistory]:
         """Return all lives, including dropped ones."""
         ordered = sorted(
             statements, key=lambda statement: (self._ranks[statement.chain], statement.scn, statement.ordinal)
         )
         self._prepared = follow_prepared(ordered)
-        operations: list[tuple[Position, int, int, Any]] = []
+        operations: list[tuple[ChangePosition, int, int, Any]] = []
         # At its position, a base comes after statements and before rows.
         for number, statement in enumerate(ordered):
             is_base = statement.chain in self._bases
@@ -109,15 +111,17 @@ class Timeline:
         for life in self.lives:
             if life.name is not None and life.reasons and not life.epochs:
                 # No log tells its columns, but what it lacks.
-                life.epochs.append(Epoch(None, (), ()))
+                life.epochs.append(SchemaSpan(None, (), ()))
         return [life for life in self.lives if life.epochs]
 
-    def _place(self, chain: str, scn: int) -> Position:
+    def _place(self, chain: str, scn: int) -> ChangePosition:
         """Return the position of a chain's commit version; a base has a single position."""
         base = self._bases.get(chain)
-        return Position(self._ranks[chain], scn) if base is None else base.at
+        return ChangePosition(self._ranks[chain], scn) if base is None else base.at
 
-    def _clips(self, files: Iterable[ChangesFile], statements: Iterable[Statement]) -> Iterable[_Clip]:
+    def _clips(
+        self, files: Iterable[ChangesFile], statements: Iterable[RecordedStatement]
+    ) -> Iterable[_Clip]:
         """Yield the files, cut at statements about their tables."""
         cuts: dict[tuple[str, object], set[int]] = defaultdict(set)
         for statement in statements:
@@ -137,11 +141,13 @@ class Timeline:
             for first, end in pairwise(bounds):
                 yield _Clip(file, first, end - 1, alone=not inside)
 
-    def _born(self, name: TableName, where: str, since: Position | None, *, whole: bool) -> Life:
+    def _born(
+        self, name: TableName, where: str, since: ChangePosition | None, *, whole: bool
+    ) -> TableHistory:
         base = f"{name}@{where}"
         self._ids[base] += 1
         number = self._ids[base]
-        life = Life(base if number == 1 else f"{base}#{number}", name, whole, names=[(since, name)])
+        life = TableHistory(base if number == 1 else f"{base}#{number}", name, whole, names=[(since, name)])
         self.lives.append(life)
         self._end(name)
         self._names[name] = life
@@ -153,16 +159,18 @@ class Timeline:
         if former is not None:
             former.name = None
 
-    def _is_held(self, name: TableName, statement: Statement) -> bool:
+    def _is_held(self, name: TableName, statement: RecordedStatement) -> bool:
         """Whether the base that the table began with already includes a statement's effect on it."""
         base = self._names[name].base if name in self._names else None
         return base is not None and base.holds(statement.chain, statement.scn)
 
-    def _life_of(self, name: TableName) -> Life:
+    def _life_of(self, name: TableName) -> TableHistory:
         """Return the life with this name; if there is none, the table is older than the logs."""
         return self._names.get(name) or self._born(name, "", None, whole=False)
 
-    def _follow(self, effect: Mapping[str, Any], statement: Statement, position: Position) -> None:
+    def _follow(
+        self, effect: Mapping[str, Any], statement: RecordedStatement, position: ChangePosition
+    ) -> None:
         where = f"{statement.chain}:{statement.scn}"
         db, table = effect.get("db") or "", effect.get("table")
         if table is None:
@@ -195,7 +203,7 @@ class Timeline:
             for name in [name for name in self._names if name.db == db]:
                 self._end(name)
 
-    def _truncated(self, name: TableName, where: str, position: Position) -> None:
+    def _truncated(self, name: TableName, where: str, position: ChangePosition) -> None:
         former = self._life_of(name)
         life = self._born(name, where, position, whole=True)
         life.parents, life.base, life.server = set(former.parents), former.base, former.server
@@ -203,7 +211,7 @@ class Timeline:
             life.epochs = [replace(former.epochs[-1], since=position, changes=())]
             life.last_id = former.last_id
 
-    def _renamed(self, name: TableName, new: TableName, position: Position) -> None:
+    def _renamed(self, name: TableName, new: TableName, position: ChangePosition) -> None:
         life = self._life_of(name)
         del self._names[name]
         self._gone.add(name)
@@ -215,7 +223,11 @@ class Timeline:
         self._names[new] = life
 
     def _created(
-        self, name: TableName, effect: Mapping[str, Any], statement: Statement, position: Position
+        self,
+        name: TableName,
+        effect: Mapping[str, Any],
+        statement: RecordedStatement,
+        position: ChangePosition,
     ) -> None:
         """Begin a table with a statement of a log or of a base.
 
@@ -260,14 +272,20 @@ class Timeline:
         for table in [name, *others]:
             self._life_of(table).reasons.append(f"{where}: {_PARTITIONS}")
 
-    def _define(self, life: Life, effect: Mapping[str, Any], position: Position) -> None:
+    def _define(self, life: TableHistory, effect: Mapping[str, Any], position: ChangePosition) -> None:
         """Begin a life with the statement's columns; if it has none, the life's first file provides them."""
         if effect.get("columns") is not None:
             columns = tuple(column_of(life, column) for column in effect["columns"])
             key = ids_of(columns, effect.get("key") or ())
-            life.epochs.append(Epoch(position, columns, key))
+            life.epochs.append(SchemaSpan(position, columns, key))
 
-    def _alter(self, life: Life, effect: Mapping[str, Any], statement: Statement, position: Position) -> None:
+    def _alter(
+        self,
+        life: TableHistory,
+        effect: Mapping[str, Any],
+        statement: RecordedStatement,
+        position: ChangePosition,
+    ) -> None:
         if not life.epochs:
             self._define(life, effect, position)
             return
@@ -280,21 +298,21 @@ class Timeline:
         key = key if set(key) <= {column.id for column in columns} else ()
         is_computed = any(change.former is None or change.numbers for change in changes)
         if columns != last.columns or key != last.key or is_computed:
-            life.epochs.append(Epoch(position, columns, key, tuple(changes), statement.sql_mode))
+            life.epochs.append(SchemaSpan(position, columns, key, tuple(changes), statement.sql_mode))
         # Of a table that the exporter did not know, the effect does not tell FIRST and AFTER.
         clauses = {clause["action"] for clause in effect.get("changes") or ()}
         is_told = effect.get("columns") is not None
         is_ordered = is_told or (last.is_ordered and clauses.isdisjoint(("added", "retyped")))
         life.epochs[-1] = replace(life.epochs[-1], is_ordered=is_ordered)
 
-    def _take(self, clip: _Clip, position: Position) -> None:
+    def _take(self, clip: _Clip, position: ChangePosition) -> None:
         """Assign the rows of a clip to the life that has the table's name here."""
         life = self._life_of(clip.file.table)
         file: ChangesFile | None = clip.file
         base = life.base
         if clip.file.chain in self._bases:
             # The base's rows precede all others of the life, regardless of their commit versions.
-            position = Position(-1, clip.first)
+            position = ChangePosition(-1, clip.first)
         elif base is not None and clip.file.chain in base.held:
             spans = clip.file.spans or ((clip.first, clip.last),)
             left = [rest for span in spans for rest in without(span, base.held[clip.file.chain])]
@@ -304,7 +322,7 @@ class Timeline:
         version = self._versions[clip.file.table, clip.file.version]
         if not life.epochs:
             columns = tuple(column_of_file(life, column) for column in version.columns)
-            life.epochs.append(Epoch(None, columns, key_of(version, columns)))
+            life.epochs.append(SchemaSpan(None, columns, key_of(version, columns)))
             if life.whole and is_nameless(version):
                 life.reasons.append(_NAMELESS)
         ids = fit(life.epochs[-1].columns, version)
@@ -324,14 +342,14 @@ class Timeline:
                 life.reasons.append(reason)
         withheld = self._prepared.withheld_in(clip.file.chain, clip.first, clip.last)
         life.units.append(
-            Unit(file, version, position, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
+            FileSpan(file, version, position, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
         )
 
 
-def _is_of_another_server(life: Life, statement: Statement) -> bool:
+def _is_of_another_server(life: TableHistory, statement: RecordedStatement) -> bool:
     """Whether a table was created by a server with another id than the one that logged a statement."""
     return bool(life.server) and life.server != _server(statement)
 
 
-def _server(statement: Statement) -> str:
+def _server(statement: RecordedStatement) -> str:
     return statement.chain.partition(":")[0]

@@ -18,7 +18,7 @@ from binx.lake.arrow.images import all_of, counts
 from binx.lake.compaction import joined
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.state import Options
 
 _GROUP_BYTES = 64 << 20
@@ -56,7 +56,7 @@ class Taken:
 def take_file(arrival: Arrival) -> Taken:
     """Copy a file into ``history/``, unchanged if all its rows count and are of one day."""
     result = Taken(arrival.file)
-    source, output = Place(arrival.file.root), Place(arrival.output)
+    source, output = LakeStore(arrival.file.root), LakeStore(arrival.output)
     try:
         with source.parquet(arrival.file.path) as file:
             if file.metadata.num_rows != arrival.file.rows:
@@ -108,7 +108,7 @@ def _in_span(arrival: Arrival, begin: datetime, span: dict[str, int], rows: int,
 
 
 def _copied(
-    arrival: Arrival, source: Place, output: Place, begin: datetime, span: dict[str, int]
+    arrival: Arrival, source: LakeStore, output: LakeStore, begin: datetime, span: dict[str, int]
 ) -> ChangesFile:
     copy = _in_span(arrival, begin, span, arrival.file.rows, arrival.file.bytes)
     output.make_folder(copy.path)
@@ -121,7 +121,7 @@ def _copied(
     return copy
 
 
-def _divided(arrival: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesFile]:
+def _divided(arrival: Arrival, file: pq.ParquetFile, output: LakeStore) -> list[ChangesFile]:
     """Write the rows that count, one file for each day or hour."""
     writers: dict[Any, pq.ParquetWriter] = {}
     files: dict[Any, ChangesFile] = {}
@@ -168,7 +168,7 @@ def join_files(joining: Joining) -> tuple[ChangesFile | None, str]:
 
     Files whose columns cannot be united stay as they are, which is no error.
     """
-    output = Place(joining.output)
+    output = LakeStore(joining.output)
     path = f"{joining.files[-1].path.rpartition('/')[0]}/{uuid4().hex}.parquet"
     try:
         schemas = []
@@ -190,7 +190,7 @@ def join_files(joining: Joining) -> tuple[ChangesFile | None, str]:
     return replace(joined(joining.files), path=path, rows=count, bytes=size), ""
 
 
-def _gathered(files: Sequence[ChangesFile], output: Place, schema: pa.Schema) -> Iterator[pa.Table]:
+def _gathered(files: Sequence[ChangesFile], output: LakeStore, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the rows of files that count, in order, in parts of the size of a row group."""
     waiting: list[pa.Table] = []
     for file in files:

@@ -25,9 +25,9 @@ from binx.lake.arrow.images import DELETE, is_partial, stored_rows, united
 from binx.lake.arrow.keys import bounds_of, from_text, key_of, last_of_each, order_of, to_text
 from binx.lake.arrow.replay import in_order, replay
 from binx.lake.arrow.types import can_misfit, output_names
-from binx.lake.place import Place
+from binx.lake.place import LakeStore
 from binx.lake.state.state import LifeState, Options, RangeFile
-from binx.lake.tables.lives import Epoch, Unit
+from binx.lake.tables.lives import FileSpan, SchemaSpan
 from binx.lake.tasks.sources import state_rows, unit_images
 
 _GROUP_ROWS = 1 << 19
@@ -35,7 +35,7 @@ _ORDER = ("_rank", "_scn", "_row", "_kind")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MergeInput:
     """The input of one merge: some cuts (by number) of a life's keys, and its epochs from first to last.
 
     Attributes:
@@ -48,12 +48,12 @@ class Piece:
     goal: LifeState
     output: str
     options: Options
-    epochs: tuple[Epoch, ...]
+    epochs: tuple[SchemaSpan, ...]
     first: int
     last: int
-    before: Epoch
+    before: SchemaSpan
     base: tuple[str, ...] = ()
-    units: tuple[Unit, ...] = ()
+    units: tuple[FileSpan, ...] = ()
     cuts: tuple[int, ...] = (0,)
     lows: str = ""
     closed: tuple[str, ...] = ()
@@ -73,9 +73,9 @@ class Merged:
 class Merge:
     """Merges one piece: takes its images, epoch by epoch, and then writes files."""
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: MergeInput) -> None:
         self._piece = piece
-        self._output = Place(piece.output)
+        self._output = LakeStore(piece.output)
         self._held: dict[int, list[pa.Table]] = defaultdict(list)
         self._bytes: dict[int, int] = defaultdict(int)
         self._epoch = piece.first
@@ -202,13 +202,13 @@ class Merge:
         self._lost |= lost | lost_before
         return state, [closed]
 
-    def _converted(self, rows: pa.Table, before: Epoch, after: Epoch) -> pa.Table:
+    def _converted(self, rows: pa.Table, before: SchemaSpan, after: SchemaSpan) -> pa.Table:
         converted_rows, lost = converted(rows, before, after)
         self._lost |= lost
         self._check_key(converted_rows, after)
         return converted_rows
 
-    def _check_key(self, rows: pa.Table, epoch: Epoch) -> None:
+    def _check_key(self, rows: pa.Table, epoch: SchemaSpan) -> None:
         for number in epoch.key:
             column, known = epoch.column(number), f"p{number}"
             is_known = known not in rows.column_names or pc.all(rows.column(known), min_count=0).as_py()
@@ -246,7 +246,7 @@ class Merge:
         result.closed = self._written
         return result
 
-    def _write(self, rows: pa.Table, epoch: Epoch, kind: str) -> RangeFile:
+    def _write(self, rows: pa.Table, epoch: SchemaSpan, kind: str) -> RangeFile:
         misfits = any(can_misfit(column) for column in epoch.columns)
         stored = stored_rows(rows, epoch, output_names(epoch.columns), misfits=misfits)
         deleted = 0
@@ -279,7 +279,7 @@ def _as_versions(stored: pa.Table, rows: pa.Table) -> pa.Table:
     return versions.append_column("is_current", pa.repeat(pa.scalar(not ended), len(rows)))
 
 
-def merge(rows: Iterator[tuple[int, int, bytes]], pieces: Mapping[int, Piece]) -> Iterator[Merged]:
+def merge(rows: Iterator[tuple[int, int, bytes]], pieces: Mapping[int, MergeInput]) -> Iterator[Merged]:
     """Merge pieces in the order of the sorted rows; runs in a task."""
     open_: Merge | None = None
     last = -1

@@ -23,15 +23,15 @@ from binx.lake.arrow.keys import (
     to_text,
 )
 from binx.lake.arrow.types import output_names
-from binx.lake.place import Place
-from binx.lake.tables.lives import Epoch, Unit
+from binx.lake.place import LakeStore
+from binx.lake.tables.lives import FileSpan, SchemaSpan
 
 _CHUNK_BYTES = 4 << 20
 _SAMPLES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """A unit, or a state's file in the columns of ``before``, to be read for an epoch; ``lows`` cut its keys.
 
     ``pieces`` are the number and slot of each range's piece; ``versions`` is whether all images are needed or
@@ -39,10 +39,10 @@ class Source:
     """
 
     life: str
-    unit: Unit | None
+    unit: FileSpan | None
     path: str
-    before: Epoch | None
-    epoch: Epoch
+    before: SchemaSpan | None
+    epoch: SchemaSpan
     number: int
     output: str
     lows: str = ""
@@ -53,15 +53,17 @@ class Source:
         """Yield the images, in the columns of the epoch or only of its key."""
         if self.unit is None:
             assert self.before is not None
-            yield state_rows(Place(self.output), [self.path], self.before, self.epoch)[0]
+            yield state_rows(LakeStore(self.output), [self.path], self.before, self.epoch)[0]
             return
         yield from unit_images(self.unit, self.epoch, self.output, only_key=only_key)
 
 
-def unit_images(unit: Unit, epoch: Epoch, output: str, *, only_key: bool = False) -> Iterator[pa.Table]:
+def unit_images(
+    unit: FileSpan, epoch: SchemaSpan, output: str, *, only_key: bool = False
+) -> Iterator[pa.Table]:
     """Yield the images of a unit, in the columns of an epoch or only of its key."""
     names, wanted = None, epoch
-    with Place(unit.file.root or output).reading(unit.file.path) as opened:
+    with LakeStore(unit.file.root or output).reading(unit.file.path) as opened:
         if only_key:
             columns = tuple(epoch.column(number) for number in epoch.key)
             wanted = replace(epoch, columns=columns, changes=())
@@ -77,7 +79,9 @@ def unit_images(unit: Unit, epoch: Epoch, output: str, *, only_key: bool = False
         yield from read_images(opened, unit, wanted, names)
 
 
-def state_rows(output: Place, paths: list[str], before: Epoch, epoch: Epoch) -> tuple[pa.Table, set[str]]:
+def state_rows(
+    output: LakeStore, paths: list[str], before: SchemaSpan, epoch: SchemaSpan
+) -> tuple[pa.Table, set[str]]:
     """Return the rows of a state's files in an epoch's columns, and the columns whose values are lost."""
     names = output_names(before.columns)
     rows = united([base_rows(output.table(path), before.columns, names) for path in paths], before)
@@ -85,7 +89,7 @@ def state_rows(output: Place, paths: list[str], before: Epoch, epoch: Epoch) -> 
 
 
 @dataclass(slots=True)
-class Keys:
+class KeyDistribution:
     """How the keys of a source are distributed.
 
     Attributes:
@@ -102,9 +106,9 @@ class Keys:
     is_moved: bool = False
 
 
-def see_keys(source: Source) -> Keys:
+def see_keys(source: RowSource) -> KeyDistribution:
     """Sample the keys of a source; runs in a task."""
-    seen = Keys(source.life)
+    seen = KeyDistribution(source.life)
     lows = from_text(source.lows)
     samples = []
     for rows in source.images(only_key=True):
@@ -124,7 +128,7 @@ def see_keys(source: Source) -> Keys:
     return seen
 
 
-def split(source: Source) -> Iterator[tuple[int, int, int, int, int, bytes]]:
+def split(source: RowSource) -> Iterator[tuple[int, int, int, int, int, bytes]]:
     """Yield rows of the shuffle: slot, piece, epoch, place of the first image, images; runs in a task."""
     lows = from_text(source.lows)
     numbers = [piece for piece, _ in source.pieces]
@@ -138,7 +142,7 @@ def split(source: Source) -> Iterator[tuple[int, int, int, int, int, bytes]]:
 
 
 def _parts(
-    images: pa.Table, source: Source, lows: pa.Table | None, numbers: list[int]
+    images: pa.Table, source: RowSource, lows: pa.Table | None, numbers: list[int]
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield the images of each piece, in time order, or only the last of each key."""
     keys = key_of(images, source.epoch)

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from binx.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
 from binx.lake.state.state import LifeState, Options, RangeFile
-from binx.lake.tables.lives import Epoch, Unit
+from binx.lake.tables.lives import FileSpan, SchemaSpan
 from binx.lake.tasks.merge import Merged
-from binx.lake.tasks.sources import Keys
+from binx.lake.tasks.sources import KeyDistribution
 
 IN_MEMORY = 5
 """Approximate bytes in memory for each byte of rows on disk."""
@@ -36,7 +36,12 @@ class Cuts:
 
 
 def cut(
-    ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]], *, anew: bool, most: int
+    ranges: Sequence[RangeFile],
+    lows: str,
+    seen: Iterable[tuple[KeyDistribution, int]],
+    *,
+    anew: bool,
+    most: int,
 ) -> Cuts:
     """Cut a life's keys so that no task gets much more than ``most`` bytes."""
     sampled = [(keys, size) for keys, size in seen if keys.sample]
@@ -70,7 +75,7 @@ def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
     return groups
 
 
-def _new(sampled: Sequence[tuple[Keys, int]], most: int) -> Cuts:
+def _new(sampled: Sequence[tuple[KeyDistribution, int]], most: int) -> Cuts:
     """Cut the keys of a life without files."""
     total = sum(size for _, size in sampled)
     # If images lack columns, rows whose key changed must be merged together with their earlier values.
@@ -114,8 +119,8 @@ class Work:
 
     former: LifeState | None
     goal: LifeState
-    epochs: tuple[Epoch, ...]
-    to_apply: tuple[Unit, ...]
+    epochs: tuple[SchemaSpan, ...]
+    to_apply: tuple[FileSpan, ...]
     stages: list[tuple[int, int]] = field(default_factory=list)
     state: LifeState = field(init=False)
     lost: set[str] = field(default_factory=set)
@@ -147,7 +152,7 @@ class Work:
         return () if self.rekeyed else self.state.ranges
 
     @property
-    def units(self) -> list[Unit]:
+    def units(self) -> list[FileSpan]:
         """The units of the next stage."""
         first, last = self.stages[0]
         return [unit for unit in self.to_apply if first <= unit.epoch <= last]
@@ -211,7 +216,7 @@ class Work:
         return sorted(written - {file.path for file in (*self.state.ranges, *self.state.versions)})
 
 
-def _rekeys(epochs: Sequence[Epoch], number: int) -> bool:
+def _rekeys(epochs: Sequence[SchemaSpan], number: int) -> bool:
     """Whether an epoch's key, or the type of a key column, differs from the previous epoch's."""
     epoch, before = epochs[number], epochs[number - 1]
     return epoch.key != before.key or any(

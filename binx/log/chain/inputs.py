@@ -29,7 +29,7 @@ from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.file import BinlogFile, open_files
 from binx.log.index.lookup import SUFFIX, IndexUse, attach_indexes
 from binx.log.scanning import OnDamage
-from binx.log.succession import Listed
+from binx.log.succession import IndexEntry
 from binx.source import READ_BYTES, WINDOW_BYTES, Source
 from binx.source.base import WrappedSource
 from binx.source.magic import AGE_MAGIC
@@ -37,7 +37,7 @@ from binx.source.names import has_log_number, unencrypted_name
 from binx.source.remote import as_folder, is_folder, is_uri, refuse_secret
 
 if TYPE_CHECKING:
-    from binx.source.keyring import Keys
+    from binx.source.keyring import ReplicationKeys
 
 STANDARD_INPUT = "-"
 """The path that means standard input."""
@@ -79,9 +79,9 @@ class NamedLog(NamedTuple):
     """
 
     path: str
-    listed: Listed | None = None
+    listed: IndexEntry | None = None
 
-    def open(self, keys: Keys | None = None) -> BinlogFile:
+    def open(self, keys: ReplicationKeys | None = None) -> BinlogFile:
         """Open the log, with keys or those of the environment."""
         file = BinlogFile.open(self.path, keys)
         file.listed = self.listed
@@ -143,7 +143,7 @@ def open_chain(
 def open_logs(
     paths: Sequence[str],
     index: IndexUse | None = None,
-    keys: Keys | None = None,
+    keys: ReplicationKeys | None = None,
     on_damage: OnDamage = OnDamage.STOP,
 ) -> Iterator[list[BinlogFile]]:
     """Open the logs that paths mean, in the order in which they are named, and close them at the end.
@@ -163,7 +163,7 @@ def open_logs(
 
 
 def open_named(
-    paths: Sequence[str], keys: Keys | None = None, on_damage: OnDamage = OnDamage.STOP
+    paths: Sequence[str], keys: ReplicationKeys | None = None, on_damage: OnDamage = OnDamage.STOP
 ) -> list[BinlogFile]:
     """Open the logs that paths mean, in the order in which they are named; on an error all are closed."""
     logs = named_logs(paths)
@@ -270,7 +270,7 @@ def _logs(path: str) -> Iterator[NamedLog]:
 
 def _listed(index: str) -> Iterator[NamedLog]:
     for place, log in enumerate(listed_logs(index)):
-        yield NamedLog(log, Listed(index, place))
+        yield NamedLog(log, IndexEntry(index, place))
 
 
 def _is_binx_index(path: str) -> bool:

@@ -32,6 +32,7 @@ from binx.rows.ddl.statements import (
     AlterTable,
     ChangeColumn,
     CoalescePartitions,
+    ColumnPosition,
     ColumnSpec,
     ConvertCharset,
     DropCheck,
@@ -41,7 +42,6 @@ from binx.rows.ddl.statements import (
     Key,
     MoveRows,
     PartitionMove,
-    Position,
     RenameColumn,
     RenameKey,
     RenameTo,
@@ -229,10 +229,10 @@ def _own_constraints(column: ColumnSpec, conditional: bool, context: StatementCo
     return [*keys, *map(AddCheck, table_checks(column, context))]
 
 
-def _position(reader: TokenReader) -> Position | None:
+def _position(reader: TokenReader) -> ColumnPosition | None:
     if reader.accept("FIRST"):
-        return Position(None)
-    return Position(reader.name("a column's name")) if reader.accept("AFTER") else None
+        return ColumnPosition(None)
+    return ColumnPosition(reader.name("a column's name")) if reader.accept("AFTER") else None
 
 
 def _drop(reader: TokenReader) -> list[AlterAction]:

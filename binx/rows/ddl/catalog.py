@@ -25,10 +25,10 @@ from binx.rows.ddl.statements import (
     AlterTable,
     CreateTable,
     DropTables,
+    NamedTable,
     NotUnderstood,
     RenameTables,
     Statement,
-    TableName,
     TruncateTable,
 )
 
@@ -58,7 +58,7 @@ def split_statement(parsed: Statement, own: Names, default_db: str, context: Sta
         own: the temporary tables of its connection.
     """
 
-    def key(table: TableName) -> tuple[str, str]:
+    def key(table: NamedTable) -> tuple[str, str]:
         return folded(default_db if table.db is None else table.db, table.name)
 
     match parsed:
@@ -74,7 +74,7 @@ def split_statement(parsed: Statement, own: Names, default_db: str, context: Sta
             lasting = tuple(table for table in parsed.tables if key(table) not in own)
             return Split(*(DropTables(tables) if tables else None for tables in (temporary, lasting)))
         case RenameTables() if context.mariadb:
-            pairs: dict[bool, list[tuple[TableName, TableName]]] = {True: [], False: []}
+            pairs: dict[bool, list[tuple[NamedTable, NamedTable]]] = {True: [], False: []}
             for old, new in parsed.pairs:
                 # Renames apply from left to right: each one sees the names that earlier ones produced.
                 is_own = key(old) in own

@@ -39,15 +39,15 @@ from binx.rows.ddl.statements import (
     AlterColumn,
     AlterKey,
     ChangeColumn,
-    Charset,
+    ColumnPosition,
     ColumnSpec,
     ConvertCharset,
+    DeclaredCharset,
     DropCheck,
     DropColumn,
     DropKey,
     DropPrimaryKey,
     Key,
-    Position,
     RenameColumn,
     RenameKey,
     Repartition,
@@ -107,14 +107,14 @@ def with_key(
 
 
 @dataclass(eq=False)
-class _Entry:
+class _AlteredColumn:
     """A column of the table being altered: what it was called before, and what it is now."""
 
     old_name: str | None
     column: ColumnDefinition
 
 
-_Moved = list[tuple[_Entry, Position | None]]
+_Moved = list[tuple[_AlteredColumn, ColumnPosition | None]]
 
 
 class _Alteration:
@@ -124,19 +124,19 @@ class _Alteration:
         self,
         table: TableDefinition,
         actions: tuple[AlterAction, ...],
-        database: Charset,
+        database: DeclaredCharset,
         context: StatementContext,
     ) -> None:
         self.table = table
         self.actions = actions
         self.context = context
         self.database = database
-        self.charset = Charset(table.charset, table.collation)
-        self.converted: Charset | None = None
+        self.charset = DeclaredCharset(table.charset, table.collation)
+        self.converted: DeclaredCharset | None = None
         self.versioned = table.columns[-2:] == VERSIONING_COLUMNS
         columns = table.columns[:-2] if self.versioned else table.columns
         self.names_before = [column.name for column in columns]
-        self.entries = [_Entry(column.name, column) for column in columns]
+        self.entries = [_AlteredColumn(column.name, column) for column in columns]
         ends = {column.name for column in table.columns if column.generated == "row_end"}
         self.key = [name for name in table.primary_key if name not in ends]
         self.indexes = table.indexes
@@ -217,10 +217,10 @@ class _Alteration:
             entry.column = column
 
     def _set_charset(self) -> None:
-        declared: Charset | None = None
+        declared: DeclaredCharset | None = None
         for action in self.actions:
             if isinstance(action, SetCharset):
-                default = self.database if action.charset == Charset() else self.charset
+                default = self.database if action.charset == DeclaredCharset() else self.charset
                 self.charset = declared = complete_charset(action.charset, default, self.context)
             elif isinstance(action, ConvertCharset):
                 self.converted = complete_charset(action.charset, self.database, self.context)
@@ -242,7 +242,7 @@ class _Alteration:
     def _existed(self, name: str) -> bool:
         return any(same_name(old_name, name) for old_name in self.names_before)
 
-    def _find_old(self, name: str, if_exists: bool) -> list[_Entry]:
+    def _find_old(self, name: str, if_exists: bool) -> list[_AlteredColumn]:
         """Return the column with this old name; an empty list if it is missing and ``if_exists``."""
         matches = [entry for entry in self.entries if same_name(entry.old_name, name)]
         if not matches and not if_exists:
@@ -252,8 +252,8 @@ class _Alteration:
     def _change_in_place(self) -> _Moved:
         """Drop, rename and redefine columns by their old names; return those to move."""
         moved: _Moved = []
-        dropped: list[_Entry] = []
-        renames: list[tuple[_Entry, str]] = []
+        dropped: list[_AlteredColumn] = []
+        renames: list[tuple[_AlteredColumn, str]] = []
         declared: list[str] = []
         for action in self.actions:
             match action:
@@ -274,7 +274,7 @@ class _Alteration:
                     name = action.column.name
                     is_there = self._existed(name) or any(same_name(other, name) for other in declared)
                     if not (action.if_not_exists and is_there):
-                        moved.append((_Entry(None, self._added(action.column)), action.position))
+                        moved.append((_AlteredColumn(None, self._added(action.column)), action.position))
                     declared.append(name)
                 case AlterColumn():
                     may_be_missing = action.if_exists or self._adds(action.name)
@@ -305,7 +305,7 @@ class _Alteration:
         for index, (entry, _) in enumerate(moved):
             if entry.old_name is None and same_name(entry.column.name, action.old):
                 del moved[index]
-                moved.append((_Entry(None, self._added(action.column)), action.position))
+                moved.append((_AlteredColumn(None, self._added(action.column)), action.position))
                 return True
         return False
 
@@ -410,7 +410,7 @@ class _Alteration:
         if len(set(names)) != len(names):
             raise AlterError("adds a column that already exists in the known definition")
 
-    def _generated_key(self) -> _Entry | None:
+    def _generated_key(self) -> _AlteredColumn | None:
         """Return the first column if it is the key that MySQL generated, which stays first.
 
         It does so also when the same statement makes it visible.
@@ -468,7 +468,7 @@ def _altered(column: ColumnDefinition, action: AlterColumn, context: StatementCo
 def alter(
     table: TableDefinition,
     actions: tuple[AlterAction, ...],
-    database: Charset,
+    database: DeclaredCharset,
     context: StatementContext,
 ) -> TableDefinition:
     """Return the table after an ALTER TABLE, but not renamed: that is the catalog's part.

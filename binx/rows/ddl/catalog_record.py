@@ -23,7 +23,7 @@ from binx.rows.columns.schema import (
     TableDefinition,
 )
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.statements import Charset
+from binx.rows.ddl.statements import DeclaredCharset
 
 _Facts = dict[str, Any]
 
@@ -66,7 +66,7 @@ def recorded_catalog(record: bytes) -> Catalog:
     for log, position, tables in document["expected"]:
         for table in tables:
             catalog.expect((log, position), _table(table))
-    catalog.databases = {name: Charset(**facts) for name, facts in document["databases"].items()}
+    catalog.databases = {name: DeclaredCharset(**facts) for name, facts in document["databases"].items()}
     return catalog
 
 

@@ -19,17 +19,17 @@ from binx.rows.ddl.resolve import resolve_column, with_clocks
 from binx.rows.ddl.statements import (
     AlterDatabase,
     AlterTable,
-    Charset,
     CreateDatabase,
     CreateTable,
+    DeclaredCharset,
     DropDatabase,
     DropTables,
     MoveRows,
+    NamedTable,
     NotUnderstood,
     PartitionMove,
     RenameTables,
     Statement,
-    TableName,
 )
 from binx.rows.ddl.table_keys import (
     Indexes,
@@ -95,16 +95,16 @@ class Applier:
                 self._set_database(parsed)
         return []
 
-    def _db(self, table: TableName) -> str:
+    def _db(self, table: NamedTable) -> str:
         return self.default_db if table.db is None else table.db
 
-    def _find(self, table: TableName) -> TableDefinition | None:
+    def _find(self, table: NamedTable) -> TableDefinition | None:
         return self.catalog.find(self._db(table), table.name)
 
-    def _database_charset(self, db: str) -> Charset:
-        return self.catalog.databases.get(self.catalog.database(db), Charset())
+    def _database_charset(self, db: str) -> DeclaredCharset:
+        return self.catalog.databases.get(self.catalog.database(db), DeclaredCharset())
 
-    def _stub(self, table: TableName) -> TableDefinition:
+    def _stub(self, table: NamedTable) -> TableDefinition:
         return TableDefinition(
             self._db(table),
             table.name,
@@ -113,7 +113,7 @@ class Applier:
             server_id=self.context.server_id,
         )
 
-    def _unknown(self, table: TableName, reason: str) -> TableDefinition:
+    def _unknown(self, table: NamedTable, reason: str) -> TableDefinition:
         definition = self._stub(table)._replace(unknown=reason)
         self.catalog.put(definition)
         return definition
@@ -188,7 +188,7 @@ class Applier:
 
         return table._replace(columns=tuple(map(named, table.columns))) if self.context.mariadb else table
 
-    def _like(self, table: TableName, model: TableName) -> TableDefinition:
+    def _like(self, table: NamedTable, model: NamedTable) -> TableDefinition:
         definition = self._stub(table)
         candidates = (catalog.lookup(self._db(model), model.name) for catalog in self.models)
         source = next((candidate for candidate in candidates if candidate is not None), None)
@@ -246,7 +246,7 @@ class Applier:
             altered = alter(previous, parsed.actions, charset, self.context)
         except AlterError as error:
             reason = f"ALTER TABLE {error}"
-            definition = self._unknown(TableName(db, previous.name), reason)
+            definition = self._unknown(NamedTable(db, previous.name), reason)
             return Change(ChangeKind.UNPARSED, db, previous.name, definition, previous, reason)
         provenance = self._provenance_after(previous.provenance)
         definition = self._with_sequences(altered)._replace(db=db, provenance=provenance, ddl=self.statement)
@@ -266,7 +266,7 @@ class Applier:
         self.catalog.put(definition)
         return [Change(ChangeKind.CREATED, db, name, definition)]
 
-    def _rename(self, old: TableName, new: TableName) -> Change:
+    def _rename(self, old: NamedTable, new: NamedTable) -> Change:
         previous = self.catalog.lookup(self._db(old), old.name)
         db = self._db(new)
         stale = self.catalog.find(db, new.name)
@@ -287,7 +287,7 @@ class Applier:
                 self.catalog.put(table._replace(foreign_keys=tuple(keys)))
         return Change(ChangeKind.RENAMED, db, new.name, definition, previous)
 
-    def _drop(self, table: TableName) -> Change:
+    def _drop(self, table: NamedTable) -> Change:
         previous = self._find(table)
         if previous is not None:
             self.catalog.remove(previous)
@@ -315,8 +315,8 @@ class Applier:
             return
         collation = self.context.server_collation
         default = self._database_charset(db)
-        if isinstance(parsed, CreateDatabase) or parsed.charset == Charset():
-            default = Charset(charset_of_collation(collation), collation)
+        if isinstance(parsed, CreateDatabase) or parsed.charset == DeclaredCharset():
+            default = DeclaredCharset(charset_of_collation(collation), collation)
         self.catalog.databases[db] = complete_charset(parsed.charset, default, self.context)
 
     def _not_understood(self, parsed: NotUnderstood) -> list[Change]:

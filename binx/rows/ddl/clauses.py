@@ -12,17 +12,17 @@ from binx.rows.columns.charsets import (
     full_collation_name,
 )
 from binx.rows.columns.schema import Check, Default, DefaultKind, Partitioning, StatementContext
-from binx.rows.ddl.statements import Charset, Key, References, TableName
+from binx.rows.ddl.statements import DeclaredCharset, Key, NamedTable, References
 from binx.rows.ddl.tokens import Token, TokenKind, TokenReader, identifier
 
 
-def table_name(reader: TokenReader) -> TableName:
+def table_name(reader: TokenReader) -> NamedTable:
     """Read ``[db.]table``; a leading dot, as ODBC writes it, means the default database."""
     reader.accept(".")
     first = reader.name("a table's name")
     if reader.accept("."):
-        return TableName(first, reader.name("a table's name"))
-    return TableName(None, first)
+        return NamedTable(first, reader.name("a table's name"))
+    return NamedTable(None, first)
 
 
 def column_name(reader: TokenReader) -> str:
@@ -37,7 +37,7 @@ def column_name(reader: TokenReader) -> str:
 _CHARSET_WORDS = (("CHARSET",), ("CHARACTER", "SET"), ("CHAR", "SET"))
 
 
-def charset_option(reader: TokenReader) -> Charset | None:
+def charset_option(reader: TokenReader) -> DeclaredCharset | None:
     """Read one of a table's or database's ``[DEFAULT] CHARACTER SET [=] c`` and ``COLLATE [=] c``."""
     start = reader.index
     reader.accept("DEFAULT")
@@ -48,8 +48,8 @@ def charset_option(reader: TokenReader) -> Charset | None:
     reader.accept("=")
     name = charset_word(reader)
     if collates:
-        return Charset(None, collation_name(name))
-    return Charset() if name.upper() == "DEFAULT" else Charset(charset_name(name), None)
+        return DeclaredCharset(None, collation_name(name))
+    return DeclaredCharset() if name.upper() == "DEFAULT" else DeclaredCharset(charset_name(name), None)
 
 
 def charset_word(reader: TokenReader) -> str:
@@ -59,25 +59,27 @@ def charset_word(reader: TokenReader) -> str:
     return reader.name("a character set")
 
 
-def merged(first: Charset, second: Charset | None) -> Charset:
+def merged(first: DeclaredCharset, second: DeclaredCharset | None) -> DeclaredCharset:
     """Merge two charset options of one statement."""
     if second is None:
         return first
-    return Charset(second.charset or first.charset, second.collation or first.collation)
+    return DeclaredCharset(second.charset or first.charset, second.collation or first.collation)
 
 
-def complete_charset(option: Charset, default: Charset, context: StatementContext) -> Charset:
+def complete_charset(
+    option: DeclaredCharset, default: DeclaredCharset, context: StatementContext
+) -> DeclaredCharset:
     """Return what a charset option means.
 
     Args:
         default: what no option means; a collation that fits several charsets is one of its charset.
         context: of the statement; its session may have a default collation of its own for the charset.
     """
-    if option == Charset():
+    if option == DeclaredCharset():
         return default
     charset = option.charset or charset_of_collation(option.collation) or default.charset
     collation = full_collation_name(option.collation, charset)
-    return Charset(charset, collation or dict(context.collations).get(charset or ""))
+    return DeclaredCharset(charset, collation or dict(context.collations).get(charset or ""))
 
 
 _KEY_WORDS = ("KEY", "INDEX")

@@ -18,7 +18,7 @@ _HEAD = 65_536
 _MOST_DIGITS = 20
 
 
-class Moment(NamedTuple):
+class DumpMoment(NamedTuple):
     """A moment in a server's logs: a place in them, what was committed by then, or a time.
 
     Attributes:
@@ -69,12 +69,12 @@ class Moment(NamedTuple):
         return True if int(number) > int(last) else None
 
 
-START = Moment("the start of the logs")
-END = Moment("the end of the logs")
-UNKNOWN = Moment("an unknown moment")
+START = DumpMoment("the start of the logs")
+END = DumpMoment("the end of the logs")
+UNKNOWN = DumpMoment("an unknown moment")
 
 
-def parse_moment(text: str) -> Moment:
+def parse_moment(text: str) -> DumpMoment:
     """Parse the part after the ``@`` of ``--schema FILE@…``.
 
     Raises:
@@ -84,7 +84,7 @@ def parse_moment(text: str) -> Moment:
     if word in {"start", "end"}:
         return START if word == "start" else END
     try:
-        return Moment(text, time=parse_time(text))
+        return DumpMoment(text, time=parse_time(text))
     except UsageError:
         pass
     try:
@@ -96,10 +96,10 @@ def parse_moment(text: str) -> Moment:
             f"expected start, end, a GTID or a time after the @ of a schema file, found {text!r}; such as"
             " schema.sql@start, schema.sql@0-10-1234 or schema.sql@2026-11-21T09:30:00Z"
         )
-    return Moment(f"GTID {text}", gtids=gtids)
+    return DumpMoment(f"GTID {text}", gtids=gtids)
 
 
-def recorded_moment(dump: str) -> Moment:
+def recorded_moment(dump: str) -> DumpMoment:
     """Return the position that the dump's program recorded (``--source-data``, ``--master-data``, GTIDs)."""
     try:
         position = position_in_dump(dump[:_HEAD])
@@ -109,8 +109,8 @@ def recorded_moment(dump: str) -> Moment:
     if any(isinstance(source, DomainSource) for source in gtids.sources):
         gtids = _up_to(gtids)
     if position.file:
-        return Moment(f"{position.file}:{position.offset}", position.file, position.offset, gtids)
-    return Moment(f"GTID {gtids}", gtids=gtids) if gtids else UNKNOWN
+        return DumpMoment(f"{position.file}:{position.offset}", position.file, position.offset, gtids)
+    return DumpMoment(f"GTID {gtids}", gtids=gtids) if gtids else UNKNOWN
 
 
 def _up_to(gtids: GtidSet) -> GtidSet:

@@ -32,21 +32,21 @@ from binx.rows.ddl.statements import (
     AddKey,
     AlterTable,
     ChangeColumn,
-    Charset,
     CreateDatabase,
     CreateTable,
+    DeclaredCharset,
     DropColumn,
     DropDatabase,
     DropPrimaryKey,
     DropTables,
     Key,
     MoveRows,
+    NamedTable,
     NotUnderstood,
     PartitionMove,
     RenameColumn,
     RenameTables,
     Statement,
-    TableName,
     TruncateTable,
 )
 from binx.rows.ddl.table_keys import same_name
@@ -170,10 +170,10 @@ class _Effects:
                 for effect in named or [Effect("not_understood", self._default_db)]:
                     yield effect._replace(reason=parsed.reason)
 
-    def _db(self, table: TableName) -> str:
+    def _db(self, table: NamedTable) -> str:
         return self._default_db if table.db is None else table.db
 
-    def _effect(self, action: str, table: TableName) -> Effect:
+    def _effect(self, action: str, table: NamedTable) -> Effect:
         """Return an effect on a table, by the table's previous name if known."""
         db, name = self._db(table), table.name
         for change in self._changes:
@@ -218,7 +218,7 @@ class _Effects:
             if (effect.db, effect.table) != (new_db, new_table):
                 yield effect._replace(new_db=new_db, new_table=new_table)
 
-    def _moved(self, table: TableName, move: MoveRows) -> Iterator[Effect]:
+    def _moved(self, table: NamedTable, move: MoveRows) -> Iterator[Effect]:
         """Yield what a clause did that moves rows, or makes a table of a partition or the reverse."""
         if move.reason is not None:
             yield self._effect("rows_unlogged", table)._replace(reason=move.reason)
@@ -339,5 +339,5 @@ class _Effects:
         known = None if after is None else after.column(action.column.name)
         if known is not None:
             return known
-        column = resolve_column(action.column, Charset(), self._context)
+        column = resolve_column(action.column, DeclaredCharset(), self._context)
         return column._replace(added=added_default(action.column, column, self._context))

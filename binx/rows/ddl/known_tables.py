@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from binx.rows.columns.schema import TableDefinition, folded_name
-from binx.rows.ddl.statements import Charset
+from binx.rows.ddl.statements import DeclaredCharset
 
 
 def folded(db: str, name: str) -> tuple[str, str]:
@@ -26,7 +26,7 @@ class KnownTables:
 
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str], tuple[TableDefinition, ...]] = {}
-        self.databases: dict[str, Charset] = {}
+        self.databases: dict[str, DeclaredCharset] = {}
 
     def __iter__(self) -> Iterator[TableDefinition]:
         for same_name in self._tables.values():

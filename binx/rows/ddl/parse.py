@@ -34,19 +34,19 @@ from binx.rows.ddl.statements import (
     AlterDatabase,
     AlterTable,
     ChangeColumn,
-    Charset,
     ColumnSpec,
     CreateDatabase,
     CreateTable,
+    DeclaredCharset,
     DropDatabase,
     DropKey,
     DropTables,
     Key,
+    NamedTable,
     NotUnderstood,
     RenameTables,
     SetOption,
     Statement,
-    TableName,
     TruncateTable,
 )
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, TokenReader, tokens
@@ -183,7 +183,7 @@ def _create(reader: TokenReader) -> Statement | None:
     if reader.accept_any("DATABASE", "SCHEMA"):
         if_not_exists = reader.accept("IF", "NOT", "EXISTS")
         db = reader.name("a database's name")
-        return CreateDatabase(db, _database_options(reader) or Charset(), if_not_exists, replaces)
+        return CreateDatabase(db, _database_options(reader) or DeclaredCharset(), if_not_exists, replaces)
     reader.accept_any("ONLINE", "OFFLINE")
     unique = reader.accept("UNIQUE")
     kind = reader.accept_any("FULLTEXT", "SPATIAL", "VECTOR") or ""
@@ -223,7 +223,7 @@ def _drop(reader: TokenReader) -> Statement | None:
     return None
 
 
-def _renamed(reader: TokenReader) -> tuple[TableName, TableName]:
+def _renamed(reader: TokenReader) -> tuple[NamedTable, NamedTable]:
     old = table_name(reader)
     if reader.accept("WAIT"):
         reader.number()
@@ -233,13 +233,13 @@ def _renamed(reader: TokenReader) -> tuple[TableName, TableName]:
     return old, table_name(reader)
 
 
-def _tables_touched(reader: TokenReader) -> tuple[TableName, ...]:
+def _tables_touched(reader: TokenReader) -> tuple[NamedTable, ...]:
     """Return the tables named in a statement that cannot be parsed, as far as they can be found."""
     while not reader.at_end and not reader.accept_any("TABLE", "TABLES"):
         reader.next()
     reader.accept("IF", "NOT", "EXISTS")
     reader.accept("IF", "EXISTS")
-    names: list[TableName] = []
+    names: list[NamedTable] = []
     try:
         names.append(table_name(reader))
         while reader.accept_any(",", "TO"):
@@ -346,7 +346,7 @@ def _alter_database(reader: TokenReader) -> AlterDatabase:
     return AlterDatabase(db, _database_options(reader))
 
 
-def _database_options(reader: TokenReader) -> Charset | None:
+def _database_options(reader: TokenReader) -> DeclaredCharset | None:
     """Read a database's options; None if none is of its charset."""
     charset = None
     while not reader.at_end:
@@ -354,7 +354,7 @@ def _database_options(reader: TokenReader) -> Charset | None:
         if option is None:
             reader.next()
         else:
-            charset = merged(charset or Charset(), option)
+            charset = merged(charset or DeclaredCharset(), option)
     return charset
 
 

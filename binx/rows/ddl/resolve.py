@@ -23,7 +23,7 @@ from binx.rows.columns.types import (
     declared_type,
     mysql_name,
 )
-from binx.rows.ddl.statements import Charset, ColumnSpec
+from binx.rows.ddl.statements import ColumnSpec, DeclaredCharset
 from binx.rows.ddl.tokens import identifier
 
 _CAPACITIES = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
@@ -42,11 +42,11 @@ def _sized(family: tuple[str, ...], length: int) -> str:
     return next(holding, family[-1])
 
 
-def _charset_name(spec: ColumnSpec, table: Charset) -> str | None:
+def _charset_name(spec: ColumnSpec, table: DeclaredCharset) -> str | None:
     return spec.charset or charset_of_collation(spec.collation) or table.charset
 
 
-def _character_set(spec: ColumnSpec, table: Charset, context: StatementContext) -> Charset:
+def _character_set(spec: ColumnSpec, table: DeclaredCharset, context: StatementContext) -> DeclaredCharset:
     """Return the charset and collation of a text column."""
     charset = _charset_name(spec, table)
     collation = full_collation_name(spec.collation, charset)
@@ -56,10 +56,10 @@ def _character_set(spec: ColumnSpec, table: Charset, context: StatementContext) 
         collation = table.collation
     elif collation is None:
         collation = dict(context.collations).get(charset or "")
-    return Charset(charset, collation)
+    return DeclaredCharset(charset, collation)
 
 
-def _with_size(spec: ColumnSpec, charset: Charset, context: StatementContext) -> ColumnSpec:
+def _with_size(spec: ColumnSpec, charset: DeclaredCharset, context: StatementContext) -> ColumnSpec:
     """Choose the size class for TEXT(n), BLOB(n) or a VARCHAR that is too long."""
     length = spec.arguments[0] if spec.arguments else 0
     is_text = spec.base in {"text", "varchar"}
@@ -72,9 +72,9 @@ def _with_size(spec: ColumnSpec, charset: Charset, context: StatementContext) ->
     return spec
 
 
-def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) -> ColumnDefinition:
+def resolve_column(spec: ColumnSpec, table: DeclaredCharset, context: StatementContext) -> ColumnDefinition:
     """Return the column that the server creates from a column's specification."""
-    charset = Charset()
+    charset = DeclaredCharset()
     members: tuple[str, ...] | None = None
     if spec.base in CHARACTER_BASES:
         charset = _character_set(spec, table, context)
@@ -84,7 +84,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         members = stored_members(spec.members, charset.charset, literals)
     spec = _with_size(spec, charset, context)
     if spec.base in _BYTES:
-        charset = Charset("binary", None)
+        charset = DeclaredCharset("binary", None)
     length, scale = _length_and_scale(spec)
     base = spec.base
     if base == "float" and len(spec.arguments) == 1:
@@ -214,14 +214,14 @@ def _type_text(spec: ColumnSpec, column: ColumnDefinition) -> str:
     return f"{text}{' unsigned' if spec.unsigned else ''}{' zerofill' if spec.zerofill else ''}"
 
 
-def converted_spec(spec: ColumnSpec, table: Charset, charset: Charset) -> ColumnSpec:
+def converted_spec(spec: ColumnSpec, table: DeclaredCharset, charset: DeclaredCharset) -> ColumnSpec:
     """Return a column of a statement with CONVERT TO CHARACTER SET, which overrides the column's charset."""
     if spec.base not in CHARACTER_BASES or _charset_name(spec, table) == "binary":
         return spec
     return spec._replace(charset=charset.charset, collation=charset.collation, binary=False)
 
 
-def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> ColumnSpec:
+def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: DeclaredCharset) -> ColumnSpec:
     """Return a column that MySQL redefines together with CONVERT TO CHARACTER SET.
 
     A TEXT or BLOB, except the LONG ones, gets the size that holds as many characters as the column had
@@ -249,7 +249,7 @@ def _most_characters(column: ColumnDefinition) -> int:
     return sum(sizes) + len(sizes) - 1 if column.base == "set" else max(sizes, default=0)
 
 
-def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefinition:
+def convert_column(column: ColumnDefinition, charset: DeclaredCharset) -> ColumnDefinition:
     """Return a column after CONVERT TO CHARACTER SET.
 
     TEXT, and a VARCHAR that would have too many bytes, become the TEXT that fits as many characters.

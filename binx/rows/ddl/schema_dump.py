@@ -16,7 +16,7 @@ from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.dump_moment import START, Moment, parse_moment, recorded_moment
+from binx.rows.ddl.dump_moment import START, DumpMoment, parse_moment, recorded_moment
 from binx.rows.ddl.statements import (
     AlterTable,
     CreateDatabase,
@@ -24,9 +24,9 @@ from binx.rows.ddl.statements import (
     DropDatabase,
     DropTables,
     MoveRows,
+    NamedTable,
     NotUnderstood,
     RenameTables,
-    TableName,
 )
 from binx.rows.ddl.statements import Statement as Parsed
 from binx.rows.reading import Reading, no_table
@@ -46,7 +46,7 @@ class SchemaDump(NamedTuple):
 
     path: str
     tables: Catalog
-    moment: Moment
+    moment: DumpMoment
     unclear: tuple[str, ...] = ()
 
     def known_in(self, files: Sequence[BinlogFile]) -> Catalog:
@@ -132,7 +132,7 @@ def read_dump(path: str) -> SchemaDump:
     return dump
 
 
-def dump_of(text: str, path: str = "the schema", moment: Moment | None = None) -> SchemaDump:
+def dump_of(text: str, path: str = "the schema", moment: DumpMoment | None = None) -> SchemaDump:
     """Return the definitions in a text.
 
     Args:
@@ -173,7 +173,7 @@ def _changed(
 ) -> Iterator[tuple[str | None, str | None]]:
     """Yield the tables whose columns a statement may change."""
 
-    def qualified(table: TableName) -> tuple[str, str]:
+    def qualified(table: NamedTable) -> tuple[str, str]:
         return default_db if table.db is None else table.db, table.name
 
     match parsed:

@@ -8,14 +8,14 @@ from typing import NamedTuple, TypeAlias
 from binx.rows.columns.schema import Check, Default, Partitioning
 
 
-class TableName(NamedTuple):
+class NamedTable(NamedTuple):
     """A table as named in a statement; ``db`` is None for the default database."""
 
     db: str | None
     name: str
 
 
-class Charset(NamedTuple):
+class DeclaredCharset(NamedTuple):
     """A declared character set and collation of a column, table or database; None if not given."""
 
     charset: str | None = None
@@ -31,7 +31,7 @@ class References(NamedTuple):
         written: both actions as the statement has them; empty where it has none.
     """
 
-    table: TableName
+    table: NamedTable
     columns: tuple[str, ...]
     on_delete: str
     on_update: str
@@ -119,11 +119,11 @@ class Key(NamedTuple):
 class CreateTable(NamedTuple):
     """CREATE TABLE; ``like`` is the table of LIKE, ``select`` whether a query adds columns too."""
 
-    table: TableName
+    table: NamedTable
     columns: tuple[ColumnSpec, ...] = ()
     keys: tuple[Key, ...] = ()
-    charset: Charset = Charset()
-    like: TableName | None = None
+    charset: DeclaredCharset = DeclaredCharset()
+    like: NamedTable | None = None
     select: bool = False
     temporary: bool = False
     if_not_exists: bool = False
@@ -135,7 +135,7 @@ class CreateTable(NamedTuple):
     partitioning: Partitioning | None = None
 
 
-class Position(NamedTuple):
+class ColumnPosition(NamedTuple):
     """Where ALTER TABLE places a column: after ``after``, or first if that is None."""
 
     after: str | None
@@ -145,7 +145,7 @@ class AddColumn(NamedTuple):
     """ADD COLUMN."""
 
     column: ColumnSpec
-    position: Position | None = None
+    position: ColumnPosition | None = None
     if_not_exists: bool = False
 
 
@@ -154,7 +154,7 @@ class ChangeColumn(NamedTuple):
 
     old: str
     column: ColumnSpec
-    position: Position | None = None
+    position: ColumnPosition | None = None
     if_exists: bool = False
 
 
@@ -274,20 +274,20 @@ class ConvertCharset(NamedTuple):
         alone: whether the statement has no other clause.
     """
 
-    charset: Charset
+    charset: DeclaredCharset
     alone: bool = False
 
 
 class SetCharset(NamedTuple):
     """The table's default charset, for columns to come."""
 
-    charset: Charset
+    charset: DeclaredCharset
 
 
 class RenameTo(NamedTuple):
     """RENAME [TO | AS | =]."""
 
-    table: TableName
+    table: NamedTable
 
 
 class PartitionMove(Enum):
@@ -306,7 +306,7 @@ class MoveRows(NamedTuple):
         reason: what the statement did to rows if partitions have no part in it.
     """
 
-    table: TableName | None = None
+    table: NamedTable | None = None
     kind: PartitionMove = PartitionMove.ROWS
     reason: str | None = None
 
@@ -355,12 +355,12 @@ AlterAction: TypeAlias = (
 class AlterTable(NamedTuple):
     """ALTER TABLE, and CREATE and DROP INDEX."""
 
-    table: TableName
+    table: NamedTable
     actions: tuple[AlterAction, ...] = ()
     if_exists: bool = False
 
     @property
-    def new_name(self) -> TableName | None:
+    def new_name(self) -> NamedTable | None:
         """What it renames the table to: of several names the last one counts."""
         return next((action.table for action in reversed(self.actions) if isinstance(action, RenameTo)), None)
 
@@ -377,27 +377,27 @@ class AlterTable(NamedTuple):
 class RenameTables(NamedTuple):
     """RENAME TABLE: pairs of old and new name, done from left to right."""
 
-    pairs: tuple[tuple[TableName, TableName], ...]
+    pairs: tuple[tuple[NamedTable, NamedTable], ...]
 
 
 class DropTables(NamedTuple):
     """DROP TABLE; ``temporary`` where it says that it is about temporary ones alone."""
 
-    tables: tuple[TableName, ...]
+    tables: tuple[NamedTable, ...]
     temporary: bool = False
 
 
 class TruncateTable(NamedTuple):
     """TRUNCATE TABLE."""
 
-    table: TableName
+    table: NamedTable
 
 
 class CreateDatabase(NamedTuple):
     """CREATE DATABASE; one that replaces drops the database of that name with its tables first."""
 
     db: str
-    charset: Charset
+    charset: DeclaredCharset
     if_not_exists: bool = False
     replaces: bool = False
 
@@ -406,7 +406,7 @@ class AlterDatabase(NamedTuple):
     """ALTER DATABASE; a ``db`` of None is the default database, a ``charset`` of None leaves its own."""
 
     db: str | None
-    charset: Charset | None
+    charset: DeclaredCharset | None
 
 
 class DropDatabase(NamedTuple):
@@ -418,7 +418,7 @@ class DropDatabase(NamedTuple):
 class NotUnderstood(NamedTuple):
     """A statement that changes tables in a way that was not understood: nothing is known of them now."""
 
-    tables: tuple[TableName, ...]
+    tables: tuple[NamedTable, ...]
     reason: str
     temporary: bool = False
 

@@ -19,9 +19,9 @@ from binx.rows.ddl.statements import (
     CreateTable,
     DropDatabase,
     DropTables,
+    NamedTable,
     NotUnderstood,
     RenameTables,
-    TableName,
 )
 from binx.rows.ddl.statements import Statement as SchemaStatement
 from binx.rows.statements import Statement
@@ -68,7 +68,7 @@ def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | Non
 
 
 def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilter) -> TableEffect | None:
-    def first_taken(*names: TableName) -> tuple[str, str] | None:
+    def first_taken(*names: NamedTable) -> tuple[str, str] | None:
         qualified = ((name.db if name.db is not None else statement.db, name.name) for name in names)
         return next((name for name in qualified if tables.takes(*name)), None)
 

@@ -34,7 +34,7 @@ from binx.rows.ddl.schema_dump import read_dump
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from binx.rows.reading import Reading, no_table
 from binx.spark.log_place import LogPlace
-from binx.spark.source.request import Request, What
+from binx.spark.source.request import ScanRequest, What
 
 _TABLES_NAMED = 10
 
@@ -63,7 +63,7 @@ class Slice:
 
 
 @contextmanager
-def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
+def opened(part: Slice, request: ScanRequest) -> Iterator[BinlogFile]:
     """Open the log of a slice; scans of it return only the slice's transactions."""
     with part.log.opened(request.keys(), part.stop) as file:
         file.resumption = Resumption(part.start, part.format, part.stop)
@@ -71,25 +71,25 @@ def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
 
 
 @contextmanager
-def opened_chain(request: Request) -> Iterator[list[ChainLog]]:
+def opened_chain(request: ScanRequest) -> Iterator[list[ChainLog]]:
     """Open the logs of a request, in chain order."""
     with open_logs(request.paths, IndexUse(), request.keys()) as files:
         yield in_order(files)
 
 
-def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
+def known_tables(request: ScanRequest, files: Sequence[BinlogFile] = ()) -> Catalog:
     """Return the tables that the request's dump defines for these logs."""
     return Catalog() if request.schema is None else read_dump(request.schema).known_in(files)
 
 
-def plan(request: Request) -> list[list[Slice]]:
+def plan(request: ScanRequest) -> list[list[Slice]]:
     """Cut the logs of a request into the slices that each task reads."""
     with opened_chain(request) as chain:
         for problem in chain_problems(chain):
             warnings.warn(problem.sentence, BinxWarning, stacklevel=2)
         files = [ends.file for ends in chain]
         tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)
-        planner = Planner(request, [file.name for file in files], tables)
+        planner = SlicePlanner(request, [file.name for file in files], tables)
         return shares((part for ends in chain for part in planner.slices(ends)), request.split_bytes)
 
 
@@ -107,7 +107,7 @@ def shares(slices: Iterable[Slice], split_bytes: int) -> list[list[Slice]]:
 
 
 @dataclass(slots=True)
-class _Begun:
+class _OpenSlice:
     """A slice that is still growing; ``count`` transactions end at or before ``stop``."""
 
     start: int
@@ -118,12 +118,12 @@ class _Begun:
     tables: bytes
 
 
-class Planner:
+class SlicePlanner:
     """Cuts the logs of a chain, in order, into slices."""
 
     def __init__(
         self,
-        request: Request,
+        request: ScanRequest,
         names: Sequence[str],
         catalog: Catalog | None = None,
         epoch: int = 0,
@@ -147,7 +147,7 @@ class Planner:
         self.epoch = epoch
         self.seqno = seqno
         self._decoder: ChangeDecoder | None = None
-        self._begun: _Begun | None = None
+        self._begun: _OpenSlice | None = None
 
     def slices(self, ends: ChainLog, *, resumed: bool = False, growing: bool = False) -> Iterator[Slice]:
         """Cut a log."""
@@ -170,7 +170,7 @@ class Planner:
         if begun_last is not None:
             yield _slice(file, begun_last, self.epoch)
 
-    def _cut(self, table: TransactionTable, mask: bytearray) -> Iterator[_Begun]:
+    def _cut(self, table: TransactionTable, mask: bytearray) -> Iterator[_OpenSlice]:
         """Process some transactions; yield the slices that end among them."""
         starts = memoryview(table.column("start")).cast("q")
         ends = memoryview(table.column("end")).cast("q")
@@ -184,7 +184,7 @@ class Planner:
                 index = first
                 if index == count:
                     return
-                begun = self._begun = _Begun(
+                begun = self._begun = _OpenSlice(
                     start=starts[index],
                     stop=ends[index],
                     count=1,
@@ -216,7 +216,7 @@ class Planner:
                 pass
 
 
-def _slice(file: BinlogFile, begun: _Begun, epoch: int) -> Slice:
+def _slice(file: BinlogFile, begun: _OpenSlice, epoch: int) -> Slice:
     return Slice(
         log=LogPlace.of(file),
         start=begun.start,
@@ -229,7 +229,7 @@ def _slice(file: BinlogFile, begun: _Begun, epoch: int) -> Slice:
     )
 
 
-def table_schema(request: Request) -> pa.Schema:
+def table_schema(request: ScanRequest) -> pa.Schema:
     """Return the columns of a table's row changes in all versions; the pass decodes no rows."""
     seen: dict[str, None] = {}
     with opened_chain(request) as chain:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from binx.dataset.statements import statements_schema
 from binx.log.index.transactions import index_schema
 from binx.spark.source.plan import plan, table_schema
-from binx.spark.source.request import Request, What, parse_request
+from binx.spark.source.request import ScanRequest, What, parse_request
 from binx.spark.source.rows import read_slices
 from binx.spark.source.stream import Stream
 from binx.spark.type_names import arrow_schema, spark_schema
@@ -74,7 +74,7 @@ class BinlogSource(DataSource):
 class BinlogReader(DataSourceReader):
     """Reads logs as they are when the query is planned."""
 
-    def __init__(self, request: Request, schema: StructType) -> None:
+    def __init__(self, request: ScanRequest, schema: StructType) -> None:
         self._request = request
         self._target = arrow_schema(schema)
 
@@ -91,7 +91,7 @@ class BinlogReader(DataSourceReader):
 class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads whole transactions as they arrive."""
 
-    def __init__(self, request: Request, schema: StructType, *, whole: bool) -> None:
+    def __init__(self, request: ScanRequest, schema: StructType, *, whole: bool) -> None:
         self._request = request
         self._target = arrow_schema(schema)
         self._whole = whole

@@ -16,7 +16,7 @@ from binx.log.selection.table_filter import table_name
 from binx.source.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from binx.source.keyring import Keys
+    from binx.source.keyring import ReplicationKeys
 
 
 class What(Enum):
@@ -28,7 +28,7 @@ class What(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ScanRequest:
     """What to read, and how: about ``split_bytes`` per task, at most ``batch_rows`` per batch."""
 
     paths: tuple[str, ...]
@@ -43,7 +43,7 @@ class Request:
     verify: bool = True
     trigger_bytes: int | None = None
 
-    def keys(self) -> Keys | None:
+    def keys(self) -> ReplicationKeys | None:
         """The keys of encrypted logs; None for those named in the environment."""
         if self.keyring is None and self.identity is None:
             return None
@@ -136,7 +136,7 @@ _SELECTION = {
 _NAMES = {name.lower(): name for name in (*_REQUEST, *_SELECTION)}
 
 
-def parse_request(options: Mapping[str, str]) -> Request:
+def parse_request(options: Mapping[str, str]) -> ScanRequest:
     """Parse the options of a read.
 
     Names ignore case, ``-`` and ``_``: ``excludeGtid`` is the commands' ``--exclude-gtid``. Several values of
@@ -172,7 +172,7 @@ def parse_request(options: Mapping[str, str]) -> Request:
         raise UsageError('expected binary logs to read, as .load("/var/lib/mysql"), found none')
     for kind in (What.TRANSACTIONS, What.STATEMENTS):
         found.pop(kind.value, None)
-    return Request(paths, what, selection=selection_of(chosen, paths), **found)
+    return ScanRequest(paths, what, selection=selection_of(chosen, paths), **found)
 
 
 def _asked(given: Mapping[str, str], option: str, parse: Callable[[str], Any]) -> Any:

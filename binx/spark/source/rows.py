@@ -21,11 +21,11 @@ from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, no_table
 from binx.rows.statements import Statement
 from binx.spark.source.plan import Slice, keep_touching, opened
-from binx.spark.source.request import Request, What
+from binx.spark.source.request import ScanRequest, What
 
 
 def read_slices(
-    request: Request, slices: Iterable[Slice], target: pa.Schema, *, whole: bool = False
+    request: ScanRequest, slices: Iterable[Slice], target: pa.Schema, *, whole: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of slices."""
     # The bounds of slices already include positions and limit.
@@ -40,7 +40,7 @@ def read_slices(
 class _SliceReader:
     """Reads one slice in batches."""
 
-    def __init__(self, request: Request, part: Slice, file: BinlogFile, selector: Selector) -> None:
+    def __init__(self, request: ScanRequest, part: Slice, file: BinlogFile, selector: Selector) -> None:
         self._request = request
         self._part = part
         self._file = file

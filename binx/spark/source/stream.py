@@ -18,8 +18,8 @@ from binx.log.scanning import Resumption
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.source.names import next_name
-from binx.spark.source.plan import Planner, Slice, opened_chain, shares
-from binx.spark.source.request import Request, What
+from binx.spark.source.plan import Slice, SlicePlanner, opened_chain, shares
+from binx.spark.source.request import ScanRequest, What
 
 Step = dict[str, Any]
 """A server's position: ``file`` and ``position``; ``next``, the log after it, empty if not known yet.
@@ -34,7 +34,7 @@ Offset = dict[str, Step]
 class Stream:
     """The logs that a streaming query reads."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ScanRequest) -> None:
         selection = request.selection
         if selection.limit is not None or selection.start is not None or selection.stop is not None:
             raise RefusedError("a stream does not support limit, startPosition and stopPosition")
@@ -101,7 +101,7 @@ class Stream:
         at, catalog = self._tables.pop(server, (None, None))
         if at == start:
             return catalog
-        planner = Planner(replace(self._request, selection=Selection()), [])
+        planner = SlicePlanner(replace(self._request, selection=Selection()), [])
         if any(_key(ends) == start["file"] for ends in chain):
             for ends, resumed in _remaining(chain, None, start):
                 for _ in planner.slices(ends, resumed=resumed, growing=True):
@@ -110,14 +110,14 @@ class Stream:
         return planner.catalog
 
     @staticmethod
-    def _planner(request: Request, catalog: Catalog | None, start: Step | None) -> Planner:
+    def _planner(request: ScanRequest, catalog: Catalog | None, start: Step | None) -> SlicePlanner:
         if start is None:
-            return Planner(request, [], catalog)
-        return Planner(request, [], catalog, start["epoch"], start["seqno"])
+            return SlicePlanner(request, [], catalog)
+        return SlicePlanner(request, [], catalog, start["epoch"], start["seqno"])
 
 
 @contextmanager
-def _logs(request: Request) -> Iterator[list[tuple[str, list[ChainLog]]]]:
+def _logs(request: ScanRequest) -> Iterator[list[tuple[str, list[ChainLog]]]]:
     """Open a request's logs, by server, without duplicates and in chain order."""
     with opened_chain(request) as chain:
         servers: dict[str, dict[str, ChainLog]] = {}
@@ -168,7 +168,7 @@ def _place(chain: Sequence[ChainLog], step: Step) -> tuple[int, bool]:
     )
 
 
-def _step(ends: ChainLog, position: int, planner: Planner, *, whole: bool) -> Step:
+def _step(ends: ChainLog, position: int, planner: SlicePlanner, *, whole: bool) -> Step:
     following = ""
     if whole:
         # A name without a number tells of no next one.

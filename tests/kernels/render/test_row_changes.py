@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from binx.event.charset import charset
 from binx.kernels.render.row_changes import ChangeTexts, Spelling
 from binx.slices import rendering
-from binx.slices.rendering import Changes, Part, Piece
+from binx.slices.rendering import Changes, MergedChanges, Part
 from binx.sql.values import Spelled
 from tests.slices.spelled import texts_of
 
@@ -87,7 +87,7 @@ def test_a_chunk_is_bounded_however_long_the_value() -> None:
     column = pa.array([b"x" * 10_000_000], pa.binary())
     part = Part(b"<", Spelled(Spelling.SPELL_HEXADECIMAL, column, close=b">"))
     numbers = integers([0])
-    chunks = list(Piece([Changes(numbers, numbers, None, 1, [part])]).text(0, 1))
+    chunks = list(MergedChanges([Changes(numbers, numbers, None, 1, [part])]).text(0, 1))
     assert b"".join(chunks) == b"<" + b"78" * 10_000_000 + b">"
     assert max(map(len, chunks)) < 3 * rendering.CHUNK_BYTES
 
@@ -131,7 +131,7 @@ def test_changes_of_several_tables_come_in_the_logs_order(
         versions, rows = (integers([one[side] for one in own]) for side in (0, 1))
         parts = [Part(b"", Spelled(Spelling.SPELL_TEXT, names))]
         changes.append(Changes(versions, rows, None, len(own), parts))
-    piece = Piece(changes, backwards=backwards, separator=b"|")
+    piece = MergedChanges(changes, backwards=backwards, separator=b"|")
     text = b"".join(piece.text(0, len(seen))).decode()
     order = sorted(seen, key=lambda one: (one[0], -one[1] if backwards else one[1]))
     transactions = [[row for version, row in order if version == wanted] for wanted in piece.versions]
@@ -154,7 +154,7 @@ def test_runs_from_the_last_to_the_first_tell_changes_from_the_last_to_the_first
         parts = [Part(b"", Spelled(Spelling.SPELL_TEXT, names))]
         marks = pa.array([one[3] for one in own], pa.uint8())
         changes.append(Changes(versions, numbers, None, len(own), parts, marks))
-    piece = Piece(changes, backwards=True)
+    piece = MergedChanges(changes, backwards=True)
     bounds = [0, *piece.ends]
     runs = [b"".join(piece.text(*bounds[run : run + 2])) for run in range(len(piece.ends))]
     told = b"".join(reversed(runs)).split()
@@ -176,7 +176,7 @@ def test_a_list_has_commas_between_those_of_its_items_that_are_there() -> None:
         for name, mask, otherwise in zip(b"ab", masks, (b"", b"b=b"), strict=True)
     ]
     places = integers([1, 2, 3, 4])
-    piece = Piece([Changes(places, places, None, 4, [*parts, b";"])])
+    piece = MergedChanges([Changes(places, places, None, 4, [*parts, b";"])])
     assert [b"".join(piece.text(row, row + 1)) for row in range(4)] == [
         b"a=1, b=b;",
         b"a=2, b=2;",
@@ -188,7 +188,7 @@ def test_a_list_has_commas_between_those_of_its_items_that_are_there() -> None:
 def test_whole_transactions_have_their_heads_and_feet() -> None:
     versions, rows = integers([1, 1, 2]), integers([0, 1, 0])
     part = Part(b"", Spelled(Spelling.SPELL_SIGNED, pa.array([7, 8, 9], pa.int64())))
-    piece = Piece([Changes(versions, rows, None, 3, [part])], separator=b",")
+    piece = MergedChanges([Changes(versions, rows, None, 3, [part])], separator=b",")
     ends = array("q", [2, 5]).tobytes()
     assert b"".join(piece.framed(0, 2, ends, b"A(BB(", b")")) == b"A(7,8)BB(9)"
     with pytest.raises(ValueError, match="fewer heads"):
@@ -210,7 +210,7 @@ def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
 def test_changes_that_are_not_in_order_are_refused() -> None:
     versions = integers([2, 1])
     with pytest.raises(ValueError, match="not in order"):
-        Piece([Changes(versions, versions, None, 2, [Part(b"x")])])
+        MergedChanges([Changes(versions, versions, None, 2, [Part(b"x")])])
 
 
 def test_codes_of_a_width_that_no_column_has_are_refused() -> None:

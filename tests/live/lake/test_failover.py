@@ -11,7 +11,7 @@ import pytest
 
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
-from binx.lake.summary import Summary
+from binx.lake.summary import LoadSummary
 from binx.spark.run import load
 from testdata.servers import MySQLServer
 from tests.exports import export
@@ -19,7 +19,7 @@ from tests.live.lake.conftest import Failover
 from tests.live.tables_at_end import differences
 
 
-def loaded(spark: Any, output: Path, *folders: Path, **options: Any) -> Summary:
+def loaded(spark: Any, output: Path, *folders: Path, **options: Any) -> LoadSummary:
     inputs = tuple(str(folder) for folder in folders)
     return load(LoadOptions(inputs, str(output), **options), lambda: nullcontext(spark))
 

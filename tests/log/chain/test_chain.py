@@ -20,7 +20,7 @@ from binx.log.chain.chain import epochs, in_order
 from binx.log.chain.ends import facts_of
 from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
-from binx.log.succession import ChainProblem, Listed, ProblemKind, missing_gtids
+from binx.log.succession import ChainProblem, ChainProblemKind, IndexEntry, missing_gtids
 from binx.verify.run import link_problems
 from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
@@ -102,7 +102,7 @@ def test_logs_that_were_all_given_a_prefix_follow_each_other(tmp_path: Path, ser
     copies = sorted(map(str, tmp_path.iterdir()))
     assert chain_problems(open_files(copies)) == []
     (gap,) = chain_problems(open_files([copies[0], *copies[2:]]))
-    assert gap.kind is ProblemKind.GAP
+    assert gap.kind is ChainProblemKind.GAP
 
 
 def test_previous_gtids_are_those_of_all_files_before() -> None:
@@ -145,14 +145,14 @@ def test_the_ends_of_foreign_logs_are_what_a_whole_walk_meets(corpus: Path) -> N
 def test_a_file_that_is_not_there_is_a_gap() -> None:
     files = open_files([str(path) for path in SHOPS["mysql-9.7"]])
     (problem,) = chain_problems([files[0], files[1], files[3], files[4]])
-    assert problem.kind is ProblemKind.GAP
+    assert problem.kind is ChainProblemKind.GAP
     assert (problem.before.path, problem.after.path) == (files[1].path, files[3].path)
     assert "mysql-bin.000003" in problem.message
 
 
 def test_a_gap_behind_a_stop_shows_by_the_number() -> None:
     (problem,) = chain_problems([log(1, at=10, end="stop"), log(3, at=20, startup=True)])
-    assert problem.kind is ProblemKind.GAP
+    assert problem.kind is ChainProblemKind.GAP
     assert "binlog.000002" in problem.message
     assert chain_problems([log(1, at=10, end="stop"), log(2, at=20, startup=True)]) == []
 
@@ -160,7 +160,7 @@ def test_a_gap_behind_a_stop_shows_by_the_number() -> None:
 def test_a_log_that_was_not_closed_is_told_where_another_follows() -> None:
     open_one = log(2, at=20, end=None)
     (problem,) = chain_problems([log(1, at=10), open_one, log(3, at=30, startup=True)])
-    assert problem.kind is ProblemKind.NOT_CLOSED
+    assert problem.kind is ChainProblemKind.NOT_CLOSED
     assert chain_problems([log(1, at=10), open_one]) == []
 
 
@@ -168,7 +168,7 @@ def test_gtids_that_a_later_log_does_not_know_are_told() -> None:
     uuid = b.UUID_TEXT
     files = [log(1, at=10, previous=f"{uuid}:1-50"), log(2, at=20, previous=f"{uuid}:1-40:48-60")]
     (problem,) = chain_problems(files)
-    assert problem.kind is ProblemKind.GTIDS_LOST
+    assert problem.kind is ChainProblemKind.GTIDS_LOST
     assert f"{uuid}:41-47" in problem.message
 
 
@@ -197,7 +197,7 @@ def test_mariadbs_list_may_go_back_to_a_number_in_the_log_and_lack_a_deleted_dom
 def test_a_log_given_twice_is_told() -> None:
     files = order_files([log(2, at=20), log(1, at=10), log(2, at=20)])
     assert names(files) == ["binlog.000001", "binlog.000002", "binlog.000002"]
-    assert [problem.kind for problem in chain_problems(files)] == [ProblemKind.REPEATED]
+    assert [problem.kind for problem in chain_problems(files)] == [ChainProblemKind.REPEATED]
 
 
 def test_numbers_order_files_of_one_second_and_more_than_six_digits() -> None:
@@ -255,7 +255,7 @@ def test_a_servers_id_that_changes_and_changes_back_breaks_no_chain(end: str) ->
 def test_a_log_between_two_of_other_ids_that_is_not_there_is_a_gap() -> None:
     one, _, third, *_ = changing((97, 98, 99))
     (problem,) = chain_problems([third, one])
-    assert (problem.kind, problem.before.path) == (ProblemKind.GAP, one.path)
+    assert (problem.kind, problem.before.path) == (ChainProblemKind.GAP, one.path)
     assert "binlog.000002" in problem.message
 
 
@@ -289,7 +289,7 @@ def test_gtids_that_contradict_make_no_chain_of_different_ids() -> None:
 def test_an_index_states_the_order_of_logs_of_different_names_and_clocks() -> None:
     files = [log(7, at=100), log(1, at=90, base="new", server_id=2), log(2, at=80, base="new", server_id=1)]
     for place, file in enumerate(files):
-        file.listed = Listed("/data/mysql-bin.index", place)
+        file.listed = IndexEntry("/data/mysql-bin.index", place)
     assert_any_order_gives(files)
     assert {ends.chain for ends in in_order(files)} == {0}
 
@@ -302,8 +302,8 @@ def test_a_base_name_that_changed_and_changed_back_is_one_chain_whose_names_brea
     assert_any_order_gives(files)
     problems = chain_problems(files)
     assert [(problem.kind, problem.after.path) for problem in problems] == [
-        (ProblemKind.GAP, new[0].path),
-        (ProblemKind.GAP, old[2].path),
+        (ChainProblemKind.GAP, new[0].path),
+        (ChainProblemKind.GAP, old[2].path),
     ]
     assert "another name" in problems[0].message
 

@@ -22,10 +22,10 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.columns.schema import READ_BY, StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.rows.ddl.dump_moment import END, START, UNKNOWN, Moment, parse_moment, recorded_moment
+from binx.rows.ddl.dump_moment import END, START, UNKNOWN, DumpMoment, parse_moment, recorded_moment
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.schema_dump import dump_of, read_dump
-from binx.rows.ddl.statements import AlterTable, CreateTable, NotUnderstood, SetOption, TableName
+from binx.rows.ddl.statements import AlterTable, CreateTable, NamedTable, NotUnderstood, SetOption
 from binx.rows.decoder import ChangeDecoder
 from tests.conftest import TESTDATA
 from tests.rows.ddl.cases import CASES
@@ -217,7 +217,7 @@ def test_a_sequence_since_mariadb_11_5_may_have_values_of_another_type() -> None
     """MariaDB manual, CREATE SEQUENCE: AS takes any integer type; what is no value stays as it was."""
     parsed = parse("CREATE SEQUENCE d.s AS SMALLINT UNSIGNED START WITH 5", StatementContext(mariadb=True))
     assert isinstance(parsed, CreateTable)
-    assert parsed.table == TableName("d", "s")
+    assert parsed.table == NamedTable("d", "s")
     assert [(column.name, column.base, column.unsigned) for column in parsed.columns] == [
         ("next_not_cached_value", "smallint", True),
         ("minimum_value", "smallint", True),
@@ -229,7 +229,7 @@ def test_a_sequence_since_mariadb_11_5_may_have_values_of_another_type() -> None
         ("cycle_count", "bigint", False),
     ]
     restarted = parse("ALTER SEQUENCE s RESTART 5", StatementContext(mariadb=True))
-    assert restarted == AlterTable(TableName(None, "s"), (SetOption("RESTART", "5"),))
+    assert restarted == AlterTable(NamedTable(None, "s"), (SetOption("RESTART", "5"),))
 
 
 LOG = TESTDATA / "mysql-9.7" / "small" / "reordered.binlog"
@@ -257,7 +257,7 @@ MARIADB_HEAD = """-- MariaDB dump 10.19  Distrib 10.11.19-MariaDB, for debian-li
 
 
 def named(
-    dump: str, moment: Moment | None, log: Path = LOG, *, recorded: bool = False
+    dump: str, moment: DumpMoment | None, log: Path = LOG, *, recorded: bool = False
 ) -> dict[str, list[str]]:
     """How the columns of each image of ``w`` are called, as one word, and those of ``still``."""
     with BinlogFile.open(str(log)) as file:
@@ -294,14 +294,14 @@ UNNAMED = "c1c2c3"
         (AT_END, parse_moment("2100-01-01"), [UNNAMED, UNNAMED, "cd"]),
         (AT_START, parse_moment("2001-01-01"), ["bc", "cb", "cd"]),
         (AT_END, parse_moment("0-1-7"), [UNNAMED, UNNAMED, UNNAMED]),
-        (BETWEEN, Moment("", "reordered.binlog", 1239), [UNNAMED, "cb", "cd"]),
-        (AT_START, Moment("", "reordered.binlog", 4), ["bc", "cb", "cd"]),
+        (BETWEEN, DumpMoment("", "reordered.binlog", 1239), [UNNAMED, "cb", "cd"]),
+        (AT_START, DumpMoment("", "reordered.binlog", 4), ["bc", "cb", "cd"]),
         (MYSQL_HEAD + BETWEEN, None, [UNNAMED, "cb", "cd"]),
     ],
-    ids=lambda value: value.text if isinstance(value, Moment) else None,
+    ids=lambda value: value.text if isinstance(value, DumpMoment) else None,
 )
 def test_a_definition_is_taken_for_a_row_only_where_no_statement_on_its_table_stands_between(
-    dump: str, moment: Moment | None, expected: Sequence[str]
+    dump: str, moment: DumpMoment | None, expected: Sequence[str]
 ) -> None:
     words = named(dump, moment)
     assert [word for word, _ in groupby(words["w"])] == [word for word, _ in groupby(expected)]

@@ -346,7 +346,7 @@ class Transactions:
             AbsentError: a position is in a log that is not open, or a GTID to begin or end with in none.
 
         Warns:
-            BinxWarning: a position is behind the end of its log.
+            BinxWarning: a position is beyond the end of its log.
         """
         given = {name: value for name, value in locals().items() if name in BY_NAME}
         given = {name: value for name, value in given.items() if value is not None and value != ()}

@@ -114,7 +114,7 @@ _ON_DAMAGE = combined(
         "--on-damage",
         type=click.Choice([choice.value for choice in OnDamage]),
         default="stop",
-        help="On damage: stop, or read on behind it and list what could not be read.",
+        help="On damage: stop, or go on after it and list what could not be read.",
         section=OTHER,
     ),
     _path_variable("--format-from", FORMAT_FROM, f"With --on-damage salvage: {_FORMAT_HELP}"),

@@ -29,7 +29,7 @@ _SIGNALS = 128
 _OPEN_FILES = 65_536
 _TRACEBACK = "BINX_TRACEBACK"
 _CHANGED = "--no-checksums takes the bytes as they are"
-_DAMAGE = "--on-damage salvage reads on behind it and lists what could not be read"
+_DAMAGE = "--on-damage salvage goes on after it and lists what could not be read"
 _ALL_DAMAGE = "`binx verify` finds all damage"
 
 

@@ -69,7 +69,7 @@ _REPLACED = (
     "REPLACE set columns of {tables} to their defaults, which MariaDB does not log with partial row images"
     " (binlog_row_image): the script leaves these values as they were"
 )
-_SEQUENCES = "values taken from {tables} stay taken, as behind ROLLBACK: sequences are not undone"
+_SEQUENCES = "values taken from {tables} stay taken, as after ROLLBACK: sequences are not undone"
 
 
 class TableWarnings:

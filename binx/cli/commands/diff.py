@@ -122,7 +122,7 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
         if purged:
             yield f"  perhaps purged: {purged}"
             yield (
-                f"    the GTIDs of {other}'s logs begin behind these, as after a restored dump or backup;"
+                f"    the GTIDs of {other}'s logs begin after these, as after a restored dump or backup;"
                 f" gtid_purged of {other} says which it has: give that with --purged-{other.lower()}"
             )
         if unlogged:

@@ -50,7 +50,7 @@ EXAMPLES = (
 @option("--table DB.TABLE", required=True, help="The table, as it was called then.")
 @option(
     "--at TIME|GTID|FILE:POS",
-    help="The moment: a time (UTC unless it has a zone), behind a transaction, or where a transaction ends."
+    help="The moment: a time (UTC unless it has a zone), after a transaction, or where a transaction ends."
     "  [default: the end of the logs]",
 )
 @option("--pk VALUE,...", help="Only the row of this primary key.")

@@ -30,7 +30,7 @@ class Seen:
         first: the commit version of the first transaction that is not in the base.
         anonymous: whether GTIDs do not tell what the base has: a transaction has none, or MariaDB's sequence
             numbers went back.
-        anew: a GTID that is in the base's set, and committed behind the base; empty if there is none.
+        anew: a GTID that is in the base's set, and committed after the base; empty if there is none.
         cut: whether the base's position is inside a transaction.
         whole: whether the exports have all transactions of their logs.
     """

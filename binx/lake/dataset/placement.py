@@ -176,7 +176,7 @@ class _Placing:
         for seen in self._base.seen.values():
             if seen.anew:
                 yield (
-                    f"{seen.anew} was committed behind the base, whose GTIDs have that number: if they began"
+                    f"{seen.anew} was committed after the base, whose GTIDs have that number: if they began"
                     " anew (RESET MASTER), it is not the base's, and rows are missing; make a new dump"
                 )
         order = sorted(self._ranks, key=self._ranks.__getitem__)
@@ -194,7 +194,7 @@ class _Placing:
             lacking = _of_no_server(lacking, logged)
         if lacking:
             text = str(lacking)
-            yield f"transactions behind the base are in no log: {text[:200]}{'…' if len(text) > 200 else ''}"
+            yield f"transactions after the base are in no log: {text[:200]}{'…' if len(text) > 200 else ''}"
 
 
 def _up_to_last(gtids: GtidSet) -> Iterable[tuple[Any, int, int]]:

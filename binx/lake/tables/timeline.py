@@ -39,7 +39,7 @@ _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _QUERIED = "it was made with rows of a query or a partition, which are not in the log"
 _NAMELESS = "no log tells its columns or its key: export the logs together with those that define it"
 _UNDEFINED = "a table definition in the log is not understood"
-_PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
+_PREPARED = "an XA transaction was prepared before the base and committed after it: its rows are not in it"
 _GUESSED = (
     "may have other values, as its log was exported without the table's definition: export it with that, and"
     " load again"

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from binx.source.wording import did_you_mean
+
 if TYPE_CHECKING:
     from binx.rows.statements import Statement
 
@@ -18,6 +20,7 @@ class DatabaseNames:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = dict(names)
+        self._met: dict[str, None] = {}
         self._spoken: dict[str, int] = {}
         self._mention = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names)) if names else None
 
@@ -26,6 +29,7 @@ class DatabaseNames:
 
     def __getitem__(self, name: str) -> str:
         """Return a database's new name."""
+        self._met[name] = None
         return self._names.get(name, name)
 
     def in_statement(self, statement: Statement) -> Statement:
@@ -44,8 +48,16 @@ class DatabaseNames:
     def warnings(self) -> list[str]:
         """Warnings for the users of the output."""
         return [
-            f"statements whose text names {name}, which --rewrite-db leaves as it is: {count:,}"
-            for name, count in self._spoken.items()
+            *(
+                f"--rewrite-db has nothing to rename: no database {name} in what was written"
+                f"{did_you_mean(name, self._met)}"
+                for name in self._names
+                if name not in self._met and name not in self._spoken
+            ),
+            *(
+                f"statements whose text names {name}, which --rewrite-db leaves as it is: {count:,}"
+                for name, count in self._spoken.items()
+            ),
         ]
 
 

@@ -34,7 +34,13 @@ def encoded(text: str) -> bytes:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return what may follow a name that is unknown: the nearest of those that exist, or nothing.
+    """Return what may follow a name that is unknown: the nearest of those that exist, or nothing."""
+    near = nearest(name, names)
+    return f"; did you mean {near}?" if near is not None else ""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the nearest of the names that exist to one that is unknown; None if none is near.
 
     Near is a name that begins with it, or differs from it in at most a third of its characters: one too many,
     one missing, another one, or two neighbours swapped. Case counts little.
@@ -51,7 +57,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
         else:
             continue
         near = found if near is None else min(near, found)
-    return f"; did you mean {near[2]}?" if near is not None else ""
+    return None if near is None else near[2]
 
 
 _SHORTEST_BEGINNING = 2

@@ -11,6 +11,7 @@ from typing import Any
 
 from binx.errors import UsageError
 from binx.log.selection.moments import ZoneOffset
+from binx.source.wording import did_you_mean
 
 MEASURES = ("transactions", "bytes", "rows", "inserts", "updates", "deletes")
 """Sums per group."""
@@ -87,9 +88,10 @@ def parse_dimensions(text: str) -> tuple[Dimension, ...]:
         try:
             dimensions.append(Dimension(name.strip().lower()))
         except ValueError:
-            names = ", ".join(dimension.value for dimension in Dimension)
+            names = [dimension.value for dimension in Dimension]
             raise UsageError(
-                f"expected some of {names}, with commas between, found {name.strip()!r}"
+                f"expected some of {', '.join(names)}, with commas between, found {name.strip()!r}"
+                f"{did_you_mean(name.strip(), names)}"
             ) from None
     return tuple(dict.fromkeys(dimensions))
 

@@ -15,7 +15,7 @@ from binx.log.identifiers import anonymous_id
 from binx.log.selection.moments import zone_offset
 from binx.slices.search import Selected
 from binx.source.names import printable
-from binx.source.wording import encoded
+from binx.source.wording import did_you_mean, encoded
 from binx.stats.text import safe_text
 
 COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in TextColumn)[
@@ -47,7 +47,9 @@ def parse_columns(text: str) -> tuple[str, ...]:
     names = [ALIASES.get(name.strip().lower(), name.strip().lower()) for name in text.split(",")]
     for name in names:
         if name not in COLUMNS:
-            raise UsageError(f"expected columns such as {', '.join(COLUMNS)}, found {name!r}")
+            raise UsageError(
+                f"expected columns such as {', '.join(COLUMNS)}, found {name!r}{did_you_mean(name, COLUMNS)}"
+            )
     if len(set(names)) < len(names):
         raise UsageError(f"expected each column once, found {text!r}")
     return tuple(names)

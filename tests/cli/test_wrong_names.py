@@ -67,7 +67,7 @@ def test_columns_of_conditions_are_suggested_and_text_needs_quotes(shop: Shop) -
     assert binx("ls", "--where", "id = customer_id", shop.logs[0]).code == 0
 
 
-def test_tables_of_data_sets_are_suggested(shop: Shop, tmp_path: Path) -> None:
+def test_tables_of_data_sets_and_columns_of_rules_are_suggested(shop: Shop, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     binx("to-parquet", "-o", lake, shop.logs[0])
     ended = binx("state", lake, "--table", "shp.orders", "-o", tmp_path / "rows.csv")
@@ -75,7 +75,33 @@ def test_tables_of_data_sets_are_suggested(shop: Shop, tmp_path: Path) -> None:
     assert ended.err.endswith("; did you mean shop.orders?\n")
     ended = binx("to-parquet", "--drop-columns", "shop.custmers.email", "-o", tmp_path / "x", shop.logs[0])
     assert ended.code == 3
-    assert ended.err.endswith("; did you mean shop.customers?\n")
+    assert "; did you mean shop.customers? Nothing is written." in ended.err
+    rule = "--drop-columns", "shop.customers.emial"
+    ended = binx("to-parquet", *rule, "-o", tmp_path / "x", shop.logs[0])
+    assert ended.code == 3
+    assert "; did you mean shop.customers.email? The log is not committed." in ended.err
+    ended = binx(
+        "to-parquet",
+        "--hash-columns",
+        "shop.cust*.emial",
+        "--hash-key",
+        shop.logs[0],
+        "-o",
+        tmp_path / "x",
+        shop.logs[0],
+    )
+    assert ended.code == 0
+    assert "; did you mean email?\n" in ended.err
+
+
+@pytest.mark.parametrize("kind", ["binlog", "sql"])
+def test_a_database_to_rename_that_no_transaction_has_is_a_warning(
+    kind: str, shop: Shop, tmp_path: Path
+) -> None:
+    one = "extract", "--kind", "dml", "--limit", "1", "--format", kind, "--force", "-o", tmp_path / "one"
+    ended = binx(*one, "--rewrite-db", "shp=test", shop.logs[0])
+    assert "no database shp in what was written; did you mean shop?" in ended.err
+    assert "--rewrite-db" not in binx(*one, "--rewrite-db", "shop=test", shop.logs[0]).err
 
 
 def test_names_of_mysqlbinlogs_options_are_taken(shop: Shop, tmp_path: Path) -> None:

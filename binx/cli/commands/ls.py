@@ -15,6 +15,7 @@ from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.moments import zone_name
 from binx.log.selection.selection import Selection
+from binx.source.wording import did_you_mean
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
 
@@ -61,7 +62,10 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     name = _SORT_ALIASES.get(name, name)
     keys = [order.value for order in Order]
     if name not in keys or (colon and direction not in _DIRECTIONS):
-        raise UsageError(f"expected one of {', '.join(keys)}, size, with :asc or :desc, found {text!r}")
+        raise UsageError(
+            f"expected one of {', '.join(keys)}, size, with :asc or :desc, found {text!r}"
+            f"{did_you_mean(name, (*keys, *_SORT_ALIASES))}"
+        )
     order = Order(name)
     if not colon:
         return order, False

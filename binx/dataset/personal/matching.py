@@ -130,10 +130,10 @@ def check_tables(
     if unseen:
         known_names = [f"{db}.{name}" for db, name in tables]
         rule = min(unseen)
-        near = did_you_mean(rule.partition(":")[0].rpartition(".")[0], known_names)
+        near = did_you_mean(rule.partition(":")[0].rpartition(".")[0], known_names) or "."
         raise UnmatchedRuleError(
             f"there is no table for the rule {', '.join(sorted(unseen))}, neither in the logs nor in the data"
-            f" set; nothing is written. Correct the rule, or give --allow-unmatched-rules{near}"
+            f" set{near} Nothing is written. Correct the rule, or give --allow-unmatched-rules"
         )
 
 
@@ -159,9 +159,10 @@ def check_rules(dataset: DataSet, options: ParquetOptions, manifest: dict[str, A
         return
     unmatched = missing.intersection(unmatched_rules(dataset, options.personal))
     if unmatched:
+        near = did_you_mean(min(unmatched), manifest["rules_meant"].values()) or "."
         raise UnmatchedRuleError(
             f"there is no column for the rule {', '.join(sorted(unmatched))}: its table has rows in the log,"
-            " and no such column; the log is not committed. Correct the rule, or give"
+            f" and no such column{near} The log is not committed. Correct the rule, or give"
             " --allow-unmatched-rules",
             path=path,
         )

@@ -22,7 +22,7 @@ from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.schema import Provenance, TableDefinition, folded_name
 from binx.rows.columns.types import Kind, LogicalType
-from binx.source.wording import counted
+from binx.source.wording import counted, did_you_mean, nearest
 
 _HASH = LogicalType(Kind.TEXT, "char", length=64, charset="ascii", characters=64)
 _TEXTS = (Kind.JSON, Kind.TEXT)
@@ -137,7 +137,7 @@ class Masks:
         self._left_out: Counter[str] = Counter()
         self.warnings: dict[str, None] = {}
         self._matched: set[str] = set()
-        self._without_column: set[str] = set()
+        self._without_column: dict[str, str | None] = {}
 
     def take_definitions(self, tables: Iterable[TableDefinition]) -> None:
         """Note which rules match columns of tables that may have no rows in the log."""
@@ -148,13 +148,22 @@ class Masks:
                     self._matched |= {rule.names for rule, _ in rules.of_column(column.name)}
 
     def facts(self) -> dict[str, Any]:
-        """Return, for the manifest, the rules without wildcards that matched, and those that did not."""
+        """Return, for the manifest, the rules without wildcards that matched, and those that did not.
+
+        The latter with the column that each may mean.
+        """
         if self._rules is None:
             return {}
         exact = self._rules.exact_names()
+        unmatched = sorted((self._without_column.keys() & exact) - self._matched)
         return {
             "rules_matched": sorted(self._matched & exact),
-            "rules_without_column": sorted((self._without_column & exact) - self._matched),
+            "rules_without_column": unmatched,
+            "rules_meant": {
+                rule: f"{rule.rpartition('.')[0]}.{near}"
+                for rule in unmatched
+                if (near := self._without_column[rule])
+            },
         }
 
     def table(self, table: TableChanges) -> TableChanges:
@@ -172,8 +181,11 @@ class Masks:
         self._matched |= {rule.names for rule in matched}
         for rule, _ in rules.rules:
             if rule not in matched:
-                self._without_column.add(rule.names)
-                self.warnings[f"{table.db}.{table.name} has no column for the rule {rule.text}"] = None
+                self._without_column[rule.names] = nearest(rule.column, (name.lower() for name in names))
+                self.warnings[
+                    f"{table.db}.{table.name} has no column for the rule {rule.text}"
+                    f"{did_you_mean(rule.column, names)}"
+                ] = None
         for column, origin, masking in _copies(table, rules):
             if masking.paths:
                 self.warnings[

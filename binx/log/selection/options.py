@@ -60,7 +60,11 @@ def parse_kinds(text: str) -> tuple[int, ...]:
         for name in names
     ]
     if not all(numbers):
-        raise UsageError(f"expected kinds such as {', '.join(KIND_NAMES)} or xa, found {text!r}")
+        wrong = names[numbers.index([])]
+        raise UsageError(
+            f"expected kinds such as {', '.join(KIND_NAMES)} or xa, found {wrong!r}"
+            f"{did_you_mean(wrong, KIND_NAMES)}"
+        )
     return tuple(number for matching in numbers for number in matching)
 
 

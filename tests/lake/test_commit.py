@@ -134,8 +134,8 @@ def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path, load: Load) ->
 def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from binx.lake.place import Place\n"
-        "with Place(sys.argv[1]).locked(broken=False):\n"
+        "from binx.lake.place import LakeStore\n"
+        "with LakeStore(sys.argv[1]).locked(broken=False):\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.read()\n"
     )

@@ -87,6 +87,8 @@ class Database:
         self._lock = Lock()
         spill = Path(tempfile.gettempdir()) / f"binx-query-{getpid()}"
         self.connection = duckdb.connect(config={"temp_directory": str(spill)})
+        # Where Python has no main file, DuckDB draws a bar on standard output, among the rows.
+        self._run("SET enable_progress_bar = false")
         self._run("SET python_enable_replacements = false")
         self._run("SET TimeZone = 'UTC'")
         self._is_loaded = not isinstance(self._source, Transactions) and not is_data_set(self._source)

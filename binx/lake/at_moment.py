@@ -144,8 +144,7 @@ def table_at(
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
     missing = _missing(life, lives, arrivals, state, checked) + lacking_of(life, state.chains, ranks)
-    if lost:
-        missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
+    missing += lost
     if unknown := len(stored) - stored.column("_unknown").null_count:
         missing.append(f"{unknown:,} rows have values that only the server knows (NULL, see _unknown)")
     facts = {

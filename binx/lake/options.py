@@ -23,6 +23,7 @@ class LoadOptions:
         tables: patterns of tables to load; empty for all.
         keys: key columns by table, for tables without a recorded key.
         chains: the order in which servers are applied.
+        shards: whether servers have tables of the same names whose rows are not the same, from now on.
         at: the moment of the tables, as in :func:`.moment_of`; None for the end of the logs.
         rebuild: tables whose state is rebuilt from history.
         scd2: whether versions of rows are written.
@@ -41,6 +42,7 @@ class LoadOptions:
     tables: tuple[str, ...] = ()
     keys: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
     chains: tuple[str, ...] = ()
+    shards: bool = False
     at: str | None = None
     rebuild: tuple[TableName, ...] = ()
     scd2: bool = False

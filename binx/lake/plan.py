@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
 from binx.lake.arrow.types import sql_type
@@ -58,7 +58,16 @@ def lives_of(
     ``keys`` are key columns by table; by default the ones that the state has from options. ``with_lost`` is
     whether transactions count that a server which took over never had.
     """
-    return _traced(state, arrived, state.keys if keys is None else keys, with_lost=with_lost)[0]
+    return _traced(state, arrived, state.keys if keys is None else keys, with_lost=with_lost).lives
+
+
+@dataclass(slots=True)
+class _Traced:
+    """All lives; the prepared transactions that were committed; parts of files that must have no rows."""
+
+    lives: list[TableHistory] = field(default_factory=list)
+    committed: set[tuple[str, int]] = field(default_factory=set)
+    empty: list[tuple[ChangesFile, int, int]] = field(default_factory=list)
 
 
 def _traced(
@@ -67,15 +76,25 @@ def _traced(
     keys: Mapping[TableName, Sequence[str]],
     *,
     with_lost: bool = False,
-) -> tuple[list[TableHistory], Timeline]:
-    ranks = state.ranks
-    timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
+) -> _Traced:
+    ranks, shards, traced = state.ranks, state.shard_of_chains(), _Traced()
+    bases = placed_bases(state.chains, ranks, shards)
+    shards |= {name: shards.get(base.chain, name) for name, base in bases.items()} if shards else {}
     files, statements = [*state.history, *arrived], once(state.spelled_statements(), ranks)
-    if with_lost:
-        lives = timeline.trace([replace(file, lost=()) for file in files], statements)
-    else:
-        lives = _without_lost(state, timeline, files, statements)
-    for life in lives:
+    for shard in dict.fromkeys(shards.values()) or [""]:
+        timeline = Timeline(state.versions, ranks, bases)
+        own_files = [file for file in files if shards.get(file.chain, "") == shard]
+        own_statements = [one for one in statements if shards.get(one.chain, "") == shard]
+        if with_lost:
+            lives = timeline.trace([replace(file, lost=()) for file in own_files], own_statements)
+        else:
+            lives = _without_lost(state, timeline, own_files, own_statements)
+        for life in lives:
+            life.id, life.shard = f"{shard}/{life.id}" if shard else life.id, shard
+        traced.lives += lives
+        traced.committed |= set(timeline.committed)
+        traced.empty += timeline.empty
+    for life in traced.lives:
         if life.name is None:
             continue
         if life.name in keys and not life.epochs[-1].key:
@@ -84,7 +103,7 @@ def _traced(
             _fill_keys(life)
         elif life.id in state.lives:
             life.reasons.append(_KEYLESS)
-    return lives, timeline
+    return traced
 
 
 def _without_lost(
@@ -131,8 +150,8 @@ def plan_load(
         scd2: whether versions are written.
         soft_deletes: whether deleted rows are kept.
     """
-    lives, timeline = _traced(state, arrived, state.keys)
-    work = []
+    traced = _traced(state, arrived, state.keys)
+    lives, work = traced.lives, []
     loaded = {life.name: life for life in state.lives.values()}
     for life in lives:
         if life.name is None or not life.epochs[-1].key:
@@ -143,12 +162,12 @@ def plan_load(
         options = replace(
             options, scd2=scd2 or options.scd2, soft_deletes=soft_deletes or options.soft_deletes
         )
-        life_work = _plan(life, timeline.committed, None if life.name in rebuild else former, options)
+        life_work = _plan(life, traced.committed, None if life.name in rebuild else former, options)
         if life_work is not None:
             work.append(life_work)
     ends = {life.id for life in lives if life.name is not None}
     empty: dict[str, tuple[Span, ...]] = {}
-    for file, first, last in timeline.empty:
+    for file, first, last in traced.empty:
         empty[file.identity] = (*empty.get(file.identity, ()), (first, last))
     return Plan(lives, work, sorted(set(state.lives) - ends), empty)
 
@@ -216,7 +235,7 @@ def _plan(
     goal = LifeState(
         life.id, life.name, life.name.folder, count, len(life.epochs), digest,
         columns=last.columns, key=last.key, withheld=withheld,
-        scd2=options.scd2, soft_deletes=options.soft_deletes,
+        scd2=options.scd2, soft_deletes=options.soft_deletes, shard=life.shard,
     )  # fmt: skip
     return Work(former, goal, tuple(life.epochs), tuple(units))
 

@@ -89,12 +89,15 @@ def load_status(path: str) -> Status:
     if not state.version:
         raise AbsentError("has no _state.json: expected the output of `binx load`", path=path)
     tables: dict[str, LoadedTable] = {}
+    by_name: dict[TableName, LoadedTable] = {}
     for life, record in state.records.items():
-        table = tables[life] = LoadedTable(record.name.db, record.name.table, unknown_rows=record.unknown)
+        # Shards are added up.
+        table = tables[life] = by_name.setdefault(record.name, LoadedTable(*record.name))
+        table.unknown_rows += record.unknown
         table.tell(record)
         if life in state.lives:
-            table.current = state.lives[life].rows
-    summary = LoadSummary.of(state, place.uri, tables.values())
+            table.current = (table.current or 0) + state.lives[life].rows
+    summary = LoadSummary.of(state, place.uri, by_name.values())
     status = Status(**{one.name: getattr(summary, one.name) for one in fields(summary)})
     _look_at_files(state, place, tables)
     _look_at_data_sets(state, status)
@@ -173,18 +176,21 @@ def _look_at_files(state: State, place: LakeStore, tables: Mapping[str, LoadedTa
     with ThreadPoolExecutor(_TOGETHER) as pool:
         for life, newest in zip(lives, pool.map(lambda life: _newest(place, life), lives), strict=True):
             table = tables[life.id]
-            table.loaded_until = newest
+            table.loaded_until = max(filter(None, (table.loaded_until, newest)), default=None)
             history = {unit.file.path: unit.file.bytes for unit in life.units if not unit.file.gone}
-            table.history_files, table.history_bytes = len(history), sum(history.values())
+            table.history_files += len(history)
+            table.history_bytes += sum(history.values())
         states = [state.lives[life.id] for life in lives if life.id in state.lives]
         listed = pool.map(lambda one: place.files(f"{one.folder}/current"), states)
         for one, files in zip(states, listed, strict=True):
             table, sizes = tables[one.life], _sizes(files, one.ranges)
-            table.current_files, table.current_bytes = len(sizes), sum(sizes)
+            table.current_files += len(sizes)
+            table.current_bytes += sum(sizes)
         listed = pool.map(lambda one: place.files(f"{one.folder}/scd2"), states)
         for one, files in zip(states, listed, strict=True):
             table, sizes = tables[one.life], _sizes(files, one.versions)
-            table.version_files, table.version_bytes = len(sizes), sum(sizes)
+            table.version_files += len(sizes)
+            table.version_bytes += sum(sizes)
 
 
 def _sizes(listed: Sequence[ListedFile], counting: Sequence[RangeFile]) -> list[int]:

@@ -40,9 +40,11 @@ class TableSummary:
         return TableName(self.db, self.table)
 
     def tell(self, record: LifeRecord) -> None:
-        """Add the recorded facts about the table's life."""
-        self.completeness, self.reasons = record.complete, record.told
-        self.accepted, self.error = record.is_accepted, self.error or record.error or None
+        """Add the recorded facts about the table's life; of each shard's."""
+        self.completeness = record.complete if self.completeness == "yes" else self.completeness
+        self.reasons += record.told
+        self.accepted &= record.is_accepted
+        self.error = self.error or record.error or None
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binx.errors import AbsentError, BinxError, RefusedError
+from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.compaction import expire, replace_joined, to_compact
 from binx.lake.options import DELTA, LoadOptions
@@ -27,6 +27,7 @@ from binx.lake.table_name import TableName, filter_of, listed_tables
 from binx.lake.tables.lacking import STATEMENTS, hit_by_statements, lacking_of, statements_loss, unlogged
 from binx.lake.tables.lives import TableHistory
 from binx.lake.tasks.history import Taken
+from binx.lake.tasks.merge import lost_by_types
 from binx.source.remote import is_uri
 from binx.spark.catalog import CatalogTables
 from binx.spark.job import Job, Progress
@@ -78,6 +79,12 @@ class _Load:
                 path=self._place.uri,
             )
         self._before = _recorded(state)
+        state.shards |= options.shards
+        if state.shards and (options.format == DELTA or options.catalog is not None):
+            raise UsageError(
+                "--shards: a table's columns may differ from shard to shard, which tables of Delta and of a"
+                " catalog cannot: load without --format and --catalog, and read the views"
+            )
         self._history = state.history
         search = FileSearch(options.wants, verify=options.verify, chains=options.chains, at=options.at)
         self._arrivals = find_arrivals(
@@ -253,14 +260,15 @@ class _Load:
 
     def _take_lives(self, stopped: Mapping[TableName, str]) -> None:
         """Take over the tables' new states, and record what is missing from each."""
-        state, options, ranks = self._state, self._options, self._state.ranks
-        plan, arrivals = self._plan, self._arrivals
+        state, options, shards = self._state, self._options, self._state.shard_of_chains()
+        plan, arrivals, all_ranks = self._plan, self._arrivals, state.ranks
         by_life = {work.life: work for work in plan.work}
         cascaded = unlogged(plan.lives, arrivals.causes)
         records: dict[str, LifeRecord] = {}
         hidden = dict(state.unlogged)
         for life in plan.lives:
             former, work = state.records.get(life.id), by_life.get(life.id)
+            ranks = {chain: rank for chain, rank in all_ranks.items() if shards.get(chain, "") == life.shard}
             hit = hit_by_statements(life, state.unlogged, ranks)
             hidden = {target: changes for target, changes in hidden.items() if target not in hit}
             if life.name is None:
@@ -276,12 +284,13 @@ class _Load:
             reasons = []
             error = _problem_of(life, stopped) or ("" if work is None else work.error)
             if work is not None and not error:
-                reasons = [
-                    f"values that {name} had before it got another type are not known; _unknown lists them"
-                    for name in sorted(work.lost)
-                ]
+                reasons = lost_by_types(work.lost, work.unkeyed)
                 state.lives[life.id] = work.state
-                self._summary(life.name).current = work.state.rows
+                self._summary(life.name).current = (
+                    sum(one.rows for one in state.lives.values() if one.name == life.name)
+                    if life.shard
+                    else work.state.rows
+                )
             reasons += [cascaded[life.id]] if life.id in cascaded else []
             known = {loss.reason for loss in losses}
             losses += [Loss(text, arrivals.since) for text in reasons if text not in known]
@@ -294,11 +303,14 @@ class _Load:
                 unknown=sum(file.unknown for file in kept.ranges) if kept else 0,
                 error=error,
                 seen=former.seen if former else (),
+                shard=life.shard,
             )
         # A table that is stopped before it has rows of its own keeps those of the one that it replaces.
-        unbuilt = {one.name for life, one in records.items() if one.error and life not in state.lives}
+        unbuilt = {
+            (one.name, one.shard) for life, one in records.items() if one.error and life not in state.lives
+        }
         for gone in plan.finished:
-            if state.lives[gone].name not in unbuilt:
+            if (state.lives[gone].name, state.lives[gone].shard) not in unbuilt:
                 del state.lives[gone]
         state.records = records
         rest, seen = statements_loss(hidden), {loss.reason for loss in state.losses if loss.seen}

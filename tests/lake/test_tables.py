@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from binx.lake.at_moment import table_at
+from binx.lake.state.state import Options
 from binx.lake.table_name import TableName
+from binx.spark import run
 from tests.lake.conftest import Load, Loaded, files_of
-from tests.lake.dataset import Name, Server
+from tests.lake.dataset import Name, Server, Version, column_effect
 from tests.lake.test_state import FIELDS, ORDERS, Rows, insert, orders
 
 GHOST: Name = ("shop", "_orders_gho")
@@ -187,3 +190,49 @@ def test_names_with_dots_are_quoted_in_options_and_messages(tmp_path: Path, load
     assert [row["name"] for row in rows(out, other)] == ["y"]
     assert rows(out, one) == [{"id": 1, "name": "x", "amount": 1}]
     assert str(TableName.parse("a.`b.c`")) == "a.`b.c`"
+
+
+@pytest.mark.parametrize("former", [["id"], []], ids=["another key before", "no key before"])
+@pytest.mark.parametrize("small", [True, False], ids=["small", "shuffled"])
+def test_rows_from_before_a_key_that_the_server_numbered_are_left_out_until_they_change(
+    former: list[str], small: bool, tmp_path: Path, load: Load, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``ADD n INT AUTO_INCREMENT PRIMARY KEY`` numbers rows in an order that no log tells."""
+    if not small:
+        monkeypatch.setattr(run, "Options", partial(Options, small_bytes=0))
+    server, each, at_once = Server(), tmp_path / "each", tmp_path / "at once"
+    server.create(ORDERS, FIELDS, former)
+    server.transaction(insert(1, "a"), insert(2, "b"), insert(3, "c"))
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", each)
+    server.rotate()
+    number = column_effect("n", pa.int32())
+    effect = {
+        "action": "altered", "db": "shop", "table": "orders", "key": ["n"],
+        "columns": [*(column_effect(*field) for field in FIELDS), number],
+        "changes": [{**number, "action": "added", "known": False}],
+    }  # fmt: skip
+    sql = f"ALTER TABLE orders {'DROP PRIMARY KEY, ' if former else ''}ADD n INT AUTO_INCREMENT PRIMARY KEY"
+    server.versions[ORDERS] = Version((*FIELDS, ("n", pa.int32())), ("n",), sql, server.ddl(sql, effect))
+    numbered = [(("n", place), row | {"n": place}) for place, row in enumerate(server.rows(ORDERS), 1)]
+    server.tables[ORDERS] = {(row["n"],): row for _, row in numbered}
+    server.transaction(
+        ("update", ORDERS, (2,), {"name": "changed"}), ("insert", ORDERS, {"id": 4, "n": 4}),
+        ("delete", ORDERS, (1,)),
+    )  # fmt: skip
+    server.export_all(tmp_path / "in")
+    expected = [row for row in server.rows(ORDERS) if row["n"] != 3]
+    for output in (each, at_once):
+        for _ in range(2):
+            code, summary = load(tmp_path / "in", output, "--scd2")
+            [table] = summary["tables"]
+            assert (code, table["error"]) == (3, None), table["error"]
+        assert rows(output, ORDERS, ("n",)) == expected
+        assert [reason for reason in table["reasons"] if "the key's column n" in reason] == [
+            "3 rows are left out until they change: the key's column n got a type or values"
+            " that the logs do not tell for the rows that were there; a newer base has them"
+        ]
+    found = table_at(str(tmp_path / "in"), "shop.orders", None)
+    assert sorted(found.rows["n"].to_pylist()) == [2, 4]
+    assert any("the key's column n" in reason for reason in found.missing)
+    assert load(tmp_path / "in", each, "--accept-losses")[0] == 0

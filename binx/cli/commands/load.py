@@ -66,6 +66,11 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     multiple=True,
     help="Order in which servers are applied; may be repeated.  [default: by first commit]",
 )
+@flag(
+    "--shards",
+    "Servers have tables of the same names with rows of their own: the server is part of each key, and the"
+    " column _chain; remembered.",
+)
 @option(
     "--at TIME|GTID|FILE:POS",
     help="The tables as of then, into a folder of their own; every load makes them anew."

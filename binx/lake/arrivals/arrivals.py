@@ -120,7 +120,7 @@ class _NewFilesFinder:
         logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
         self._look_at_logs(places, logs)
         state.order = state.chains.in_order(search.chains)
-        bases = placed_bases(state.chains, state.ranks)
+        bases = placed_bases(state.chains, state.ranks, state.shard_of_chains())
         arrivals.moment = moment_of(search.at, logs, state.ranks).with_bases(bases)
         arrivals.logs = [log for log in logs if arrivals.moment.reaches(log)]
         contributions = list(self._contributions())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -102,6 +102,14 @@ def output_names(columns: Sequence[TableColumn]) -> dict[int, str]:
         taken.add(name.lower())
         names[column.id] = name
     return names
+
+
+def chain_column(names: Iterable[str]) -> str:
+    """Return the name of the column with the shard of a row, beside columns of these names."""
+    taken, name = {own.lower() for own in names}, "_chain"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:

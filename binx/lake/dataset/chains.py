@@ -112,6 +112,11 @@ class LoadedChain:
         """Its GTIDs, as they are compared with those of other chains; none of a base."""
         return ChainGtids(self.gtids, self.known) if self.at is None else ChainGtids(GtidSet(), GtidSet())
 
+    @property
+    def lifetime(self) -> tuple[int, int]:
+        """When its first log began and its last one was written last."""
+        return self.logs[self.numbers[0]].time, self.logs[self.numbers[-1]].ended
+
     def takes(self, manifest: Manifest) -> bool:
         """Whether a log fits: same server and name, its number free or its own, at a time between others.
 
@@ -308,6 +313,26 @@ class LoadedChains:
         by_time = sorted(chains, key=lambda chain: chain.first_commit)
         in_order = [by_time[index] for index in in_turn([chain.all_gtids for chain in by_time])]
         return [chain.name for chain in sorted(in_order, key=rank)]
+
+    def shards(self, order: Sequence[str]) -> dict[str, str]:
+        """Return the shard of each chain of logs: the first chain, in this order, that it continues.
+
+        A chain continues another one of its server, unless the logs overlap in time, which are of two servers
+        of one id then; and that of a server from which its own took over.
+        """
+        found: dict[str, str] = {}
+        for name in (name for name in order if self.by_name[name].at is None):
+            chain = self.by_name[name]
+            before = (one for one in found if self._continues(self.by_name[one], chain))
+            first = next(before, None)
+            found[name] = name if first is None else found[first]
+        return found
+
+    def _continues(self, before: LoadedChain, after: LoadedChain) -> bool:
+        if takes_over(before.all_gtids, after.all_gtids):
+            return True
+        (_, ended), (begun, _) = before.lifetime, after.lifetime
+        return before.server_id == after.server_id and ended <= begun
 
     def left_out(self, order: Sequence[str]) -> dict[str, LeftOut]:
         """Return, by chain, what its server alone had when another one took over.

@@ -56,9 +56,28 @@ def look_at_logs(chains: LoadedChains, manifests: Iterable[tuple[Manifest, str]]
             base.look_at(chain, manifest)
 
 
-def placed_bases(chains: LoadedChains, ranks: Mapping[str, int]) -> dict[str, PlacedBase]:
-    """Place all bases; by the chains of their rows."""
-    return {name: _Placing(name, base, chains, ranks).place() for name, base in chains.bases().items()}
+def placed_bases(
+    chains: LoadedChains, ranks: Mapping[str, int], shards: Mapping[str, str]
+) -> dict[str, PlacedBase]:
+    """Place all bases; by the chains of their rows.
+
+    ``shards`` are the shards of chains, empty if all logs are of one: a base is placed among the logs of the
+    shard that has GTIDs of the same servers, if there is one.
+    """
+    return {
+        name: _Placing(name, base, chains, _of_shard(base, chains, ranks, shards)).place()
+        for name, base in chains.bases().items()
+    }
+
+
+def _of_shard(
+    base: Base, chains: LoadedChains, ranks: Mapping[str, int], shards: Mapping[str, str]
+) -> Mapping[str, int]:
+    own = set(base.position.gtids.sources)
+    fitting = {shard for chain, shard in shards.items() if own & set(chains[chain].gtids.sources)}
+    if len(fitting) != 1:
+        return ranks
+    return {name: rank for name, rank in ranks.items() if shards.get(name) in fitting}
 
 
 class _Found(NamedTuple):

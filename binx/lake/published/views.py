@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from binx.lake.arrow.types import arrow_type, can_misfit
+from binx.lake.arrow.types import arrow_type, can_misfit, output_names
 from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import Version
 from binx.lake.place import LakeStore
@@ -77,13 +78,14 @@ class United:
 
 def parts_of(table: TableName, lives: Sequence[TableHistory]) -> list[ViewPart]:
     """Return the files with a table's changes, including those of former tables of its name."""
+    # Of shards, each of which has the table, the columns of the first one count; the others' go by name.
     living = next((life for life in lives if life.name == table), None)
     ids: dict[str, Hashable] = {}
     if living is not None and living.epochs:
         ids = {column.name.lower(): column.id for column in living.epochs[-1].columns}
     grouped: dict[tuple[Hashable, ...], list[FileSpan]] = {}
     for life in lives:
-        if life is not living and not (
+        if life.name != table and not (
             life.name is None and life.units and life.units[-1].file.table == table
         ):
             continue
@@ -270,8 +272,11 @@ def write_views(state: State, lives: Sequence[TableHistory], place: LakeStore) -
 
 def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialect: Dialect) -> Iterator[str]:
     yield _head(state, place, dialect)
-    living = {life.name: life for life in lives if life.name is not None}
-    ids = {life.id for life in living.values()}
+    living: dict[TableName, list[str]] = defaultdict(list)
+    for life in lives:
+        if life.name is not None:
+            living[life.name].append(life.id)
+    ids = {life for listed in living.values() for life in listed}
     replaced = {loaded.name: loaded for life, loaded in state.lives.items() if life not in ids}
     taken: set[str] = set()
 
@@ -287,9 +292,9 @@ def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialec
         yield f"{dialect.own_view(LOADS)}SELECT * FROM {dialect.files(place, loads)};\n\n"
     # Tables take their names before the derived views do.
     for name, view in [(name, free(name)) for name in sorted(living)]:
-        life = living[name]
-        loaded = state.lives.get(life.id) or replaced.get(name)
-        if loaded is not None:
+        loaded = [state.lives[life] for life in living[name] if life in state.lives]
+        loaded = loaded or ([replaced[name]] if name in replaced else [])
+        if loaded:
             yield from _state_views(loaded, view, free(view, "_versions"), place, dialect)
         parts = parts_of(name, lives)
         if parts:
@@ -298,15 +303,51 @@ def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialec
 
 
 def _state_views(
-    loaded: LifeState, name: TableName, versions: TableName, place: LakeStore, dialect: Dialect
+    loaded: Sequence[LifeState], name: TableName, versions: TableName, place: LakeStore, dialect: Dialect
 ) -> Iterator[str]:
-    def select(files: Iterable[RangeFile]) -> str:
-        return f"SELECT * FROM {dialect.files(place, [file.path for file in files])};\n\n"
+    """Yield the views of a table's rows and versions, each shard's."""
+    for view, kind in ((name, "current"), (versions, "scd2")):
+        files = [(one, one.ranges if kind == "current" else one.versions) for one in loaded]
+        listed = [(one, own) for one, own in files if own]
+        if listed:
+            yield f"{dialect.view(view)}{_stored(listed, kind, place, dialect)};\n\n"
 
-    if loaded.ranges:
-        yield dialect.view(name) + select(loaded.ranges)
-    if loaded.versions:
-        yield dialect.view(versions) + select(loaded.versions)
+
+def _stored(
+    listed: Sequence[tuple[LifeState, Sequence[RangeFile]]], kind: str, place: LakeStore, dialect: Dialect
+) -> str:
+    """Return the SQL of the rows of a table, whose columns may differ from shard to shard."""
+    columns = [_columns_of(one) for one, _ in listed]
+    if all(own == columns[0] for own in columns):
+        return f"SELECT * FROM {dialect.files(place, [file.path for _, own in listed for file in own])}"
+    united = unite(
+        [ViewPart((), True, own) for own, _ in columns], [(number, name) for name, _, number in columns[0][0]]
+    )
+    times = ["_commit_timestamp"] if kind == "current" else ["valid_from", "valid_to", "is_current"]
+    selects = []
+    for number, (_, files) in enumerate(listed):
+        has_misfits, has_deleted = columns[number][1]
+        selected = [_column(column, number, dialect) for column in united]
+        selected += ["_commit_version", *times, "_unknown", "_chain"]
+        if any(misfits for _, (misfits, _) in columns):
+            selected.append(
+                "_misfits" if has_misfits else f"CAST(NULL AS {dialect.types['map']}) AS _misfits"
+            )
+        if kind == "current" and any(deleted for _, (_, deleted) in columns):
+            selected.append("_deleted" if has_deleted else "false AS _deleted")
+        paths = [file.path for file in files]
+        selects.append(f"SELECT {', '.join(selected)}\nFROM {dialect.files(place, paths)}")
+    return "\nUNION ALL\n".join(selects)
+
+
+def _columns_of(
+    loaded: LifeState,
+) -> tuple[tuple[tuple[str, pa.DataType, Hashable], ...], tuple[bool, bool]]:
+    """Return the columns of a state's files, by name, and whether they have ``_misfits`` and ``_deleted``."""
+    names = output_names(loaded.columns)
+    own = ((names[column.id], arrow_type(column.arrow_type)) for column in loaded.columns)
+    misfits = any(map(can_misfit, loaded.columns))
+    return tuple((name, kind, name.lower()) for name, kind in own), (misfits, loaded.soft_deletes)
 
 
 def _history(parts: Sequence[ViewPart], columns: Sequence[United], place: LakeStore, dialect: Dialect) -> str:

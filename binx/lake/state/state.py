@@ -42,10 +42,17 @@ def _with_unlogged(document: dict[str, Any]) -> dict[str, Any]:
     return {"unlogged": {}, **document}
 
 
+def _with_shards(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a state from contract 13, all of whose servers have the same tables, to 14."""
+    for own in (*document["lives"].values(), *document["records"].values()):
+        own["shard"] = ""
+    return {"shards": False, **document}
+
+
 CONTRACT = Contract(
-    13,
+    14,
     again="load into a new folder",
-    steps={10: _with_lost_transactions, 11: _with_sql_modes, 12: _with_unlogged},
+    steps={10: _with_lost_transactions, 11: _with_sql_modes, 12: _with_unlogged, 13: _with_shards},
 )
 """The contract of the state."""
 
@@ -81,6 +88,7 @@ class LifeState:
         scd2: whether versions are written.
         withheld: XA transactions, by chain and commit version, whose rows were left out.
         soft_deletes: whether ``current/`` keeps deleted rows, marked.
+        shard: the first chain of its logs, a column of its files, if servers are shards; else empty.
     """
 
     life: str
@@ -98,6 +106,7 @@ class LifeState:
     key: tuple[int, ...] = ()
     withheld: tuple[tuple[str, int], ...] = ()
     soft_deletes: bool = False
+    shard: str = ""
 
     @property
     def rows(self) -> int:
@@ -156,6 +165,7 @@ class LifeRecord:
         unknown: the number of rows with values that only the server knows.
         error: why the last load stopped it.
         seen: the reasons that a user accepted.
+        shard: the first chain of its logs, if servers are shards; else empty.
     """
 
     name: TableName
@@ -165,6 +175,7 @@ class LifeRecord:
     unknown: int = 0
     error: str = ""
     seen: tuple[str, ...] = ()
+    shard: str = ""
 
     @property
     def told(self) -> list[str]:
@@ -176,7 +187,8 @@ class LifeRecord:
                 f"{self.unknown:,} rows have values that only the server knows (NULL, listed in _unknown)"
             )
         sentences += [loss.reason for loss in self.losses]
-        return sentences + ([f"stopped: {self.error}"] if self.error else [])
+        sentences += [f"stopped: {self.error}"] if self.error else []
+        return [f"{self.shard}: {sentence}" for sentence in sentences] if self.shard else sentences
 
     @property
     def complete(self) -> str:
@@ -233,6 +245,7 @@ class State:
         left_out: by chain, the transactions that were lost when another server took over.
         statements: the statements that have effects.
         keys: keys from options, by table; ``hourly`` is whether history is divided by hour.
+        shards: whether servers have tables of the same names whose rows are not the same.
         losses: losses that concern no particular table.
         unlogged: changes logged as statements, by what they changed.
         erasures: the runs of ``binx erase``, each with counts of keys and rows, the condition's columns, and
@@ -256,6 +269,7 @@ class State:
     records: dict[str, LifeRecord] = field(default_factory=dict)
     keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
     hourly: bool = False
+    shards: bool = False
     losses: list[Loss] = field(default_factory=list)
     unlogged: dict[StatementTarget, Unlogged] = field(default_factory=dict)
     erasures: list[dict[str, Any]] = field(default_factory=list)
@@ -265,6 +279,10 @@ class State:
     def ranks(self) -> dict[str, int]:
         """The rank of each chain in the order."""
         return {name: rank for rank, name in enumerate(self.order)}
+
+    def shard_of_chains(self) -> dict[str, str]:
+        """Return the shard of each chain, empty if the servers are no shards."""
+        return self.chains.shards(self.order) if self.shards else {}
 
     @property
     def erased(self) -> dict[tuple[TableName, str], set[tuple[str, int]]]:

@@ -180,12 +180,16 @@ def lacking_of(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int
 def hit_by_statements(
     life: TableHistory, unlogged: Mapping[StatementTarget, Unlogged], ranks: Mapping[str, int]
 ) -> dict[StatementTarget, Unlogged]:
-    """Return the changes logged as statements, without their rows, that may be changes of a life."""
+    """Return the changes logged as statements, without their rows, that may be changes of a life.
+
+    Those of chains without a rank are not.
+    """
     since = life.epochs[0].since if life.epochs else None
     return {
         target: changes
         for target, changes in unlogged.items()
-        if (since is None or ChangePosition(ranks[target.chain], changes.last[0]) > since)
+        if target.chain in ranks
+        and (since is None or ChangePosition(ranks[target.chain], changes.last[0]) > since)
         and any(map(target.takes, _names_in(life, ranks[target.chain], target.log)))
     }
 

@@ -100,6 +100,7 @@ class TableHistory:
         base: the base that its first rows come from, None if they come from a log.
         server: the server that logged its CREATE TABLE; empty if the logs do not have it.
         last_id: the last id that a column got.
+        shard: the first chain of the logs that it comes from, if servers are shards; else empty.
     """
 
     id: str
@@ -113,6 +114,7 @@ class TableHistory:
     base: PlacedBase | None = None
     server: str = ""
     last_id: int = 0
+    shard: str = ""
 
     def new_id(self) -> int:
         """Return the id of a new column."""

@@ -6,11 +6,12 @@ bytes, so that tables of any columns share one job. Images of a small life are r
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -24,13 +25,15 @@ from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import DELETE, is_partial, stored_rows, united
 from binx.lake.arrow.keys import bounds_of, from_text, key_of, last_of_each, order_of, to_text
 from binx.lake.arrow.replay import in_order, replay
-from binx.lake.arrow.types import can_misfit, output_names
+from binx.lake.arrow.types import can_misfit, chain_column, output_names
 from binx.lake.place import LakeStore
 from binx.lake.state.state import LifeState, Options, RangeFile
 from binx.lake.tables.lives import FileSpan, SchemaSpan
 from binx.lake.tasks.sources import state_rows, unit_images
 
 _GROUP_ROWS = 1 << 19
+_STATE = pa.scalar(-1, pa.int32())
+"""The rank of rows of a state."""
 _ORDER = ("_rank", "_scn", "_row", "_kind")
 
 
@@ -61,12 +64,17 @@ class MergeInput:
 
 @dataclass(slots=True)
 class Merged:
-    """A merged piece: for each range its cut, first key, file of rows and file of current versions."""
+    """A merged piece: for each range its cut, first key, file of rows and file of current versions.
+
+    ``lost`` are columns with values that became unknown; ``unkeyed`` is, by the key's column, how many rows
+    were left out as its value became unknown.
+    """
 
     life: str
     ranges: list[tuple[int, str, RangeFile, RangeFile | None]] = field(default_factory=list)
     closed: list[RangeFile] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
+    unkeyed: Counter[str] = field(default_factory=Counter)
     error: str = ""
 
 
@@ -83,6 +91,7 @@ class Merge:
         self._closed: list[pa.Table] = []
         self._written: list[RangeFile] = []
         self._lost: set[str] = set()
+        self._unkeyed: Counter[str] = Counter()
         self._is_sorted = False
         self._error = ""
 
@@ -96,8 +105,9 @@ class Merge:
         with self._noted():
             if self._bytes[number] > self._piece.options.held_bytes:
                 self._apply_some(number, images)
-            self._held[number].append(images)
-            self._bytes[number] += images.nbytes
+            known = self._with_keys(images, self._piece.epochs[number])
+            self._held[number] += [known] if len(known) else []
+            self._bytes[number] += known.nbytes
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
@@ -139,9 +149,9 @@ class Merge:
                 return self._files(self._replayed())
         return Merged(self._piece.goal.life, closed=self._written, error=self._error)
 
-    def rows(self) -> tuple[pa.Table, set[str]]:
-        """Return the state as images, and the columns with lost values."""
-        return self._replayed(), self._lost
+    def rows(self) -> tuple[pa.Table, list[str]]:
+        """Return the state as images, and sentences about what it lacks since columns got other types."""
+        return self._replayed(), lost_by_types(self._lost, self._unkeyed)
 
     def _replayed(self) -> pa.Table:
         """Return the state after the last epoch."""
@@ -194,35 +204,39 @@ class Merge:
         if not piece.base and not piece.closed:
             return united([], first), []
         state, lost = state_rows(self._output, list(piece.base), piece.before, first)
-        self._check_key(state, first)
+        state = self._with_keys(state, first)
         if not piece.closed:
             self._lost |= lost
             return state, []
         closed, lost_before = state_rows(self._output, list(piece.closed), piece.before, first)
         self._lost |= lost | lost_before
-        return state, [closed]
+        return state, [self._with_keys(closed, first)]
 
     def _converted(self, rows: pa.Table, before: SchemaSpan, after: SchemaSpan) -> pa.Table:
         converted_rows, lost = converted(rows, before, after)
         self._lost |= lost
-        self._check_key(converted_rows, after)
-        return converted_rows
+        return self._with_keys(converted_rows, after)
 
-    def _check_key(self, rows: pa.Table, epoch: SchemaSpan) -> None:
+    def _with_keys(self, rows: pa.Table, epoch: SchemaSpan) -> pa.Table:
+        """Leave out, and count, rows of a state whose key became one that only the server knows."""
         for number in epoch.key:
             column, known = epoch.column(number), f"p{number}"
-            is_known = known not in rows.column_names or pc.all(rows.column(known), min_count=0).as_py()
-            if not is_known or (not column.nullable and _has_nulls(rows, number)):
-                raise BinxError(
-                    f"the key's column {column.name} got a type or a value that the logs do not"
-                    " tell for the rows that were there: load a base that is newer, or give another key with"
-                    " --key"
-                )
+            if not column.nullable:
+                has_key = _has_value(rows, number)
+            elif known in rows.column_names:
+                has_key = rows.column(known)
+            else:
+                continue
+            kept = rows.filter(pc.or_(has_key, pc.not_equal(rows.column("_rank"), _STATE)))
+            if len(kept) < len(rows) and "_until" not in rows.column_names:
+                self._unkeyed[column.name] += len(rows) - len(kept)
+            rows = kept
+        return rows
 
     def _files(self, state: pa.Table) -> Merged:
         piece = self._piece
         epoch = piece.epochs[piece.last]
-        result = Merged(piece.goal.life, lost=self._lost)
+        result = Merged(piece.goal.life, lost=self._lost, unkeyed=self._unkeyed)
         keys = key_of(state, epoch)
         if not self._is_sorted:
             order = pa.array(order_of(keys))
@@ -255,6 +269,9 @@ class Merge:
         elif self._piece.goal.soft_deletes:
             marks = pc.equal(rows.column("_kind"), DELETE)
             stored, deleted = stored.append_column("_deleted", marks), pc.sum(marks).as_py() or 0
+        if shard := self._piece.goal.shard:
+            column = pa.repeat(pa.scalar(shard), len(rows))
+            stored = stored.append_column(chain_column(stored.column_names), column)
         path = f"{self._piece.goal.folder}/{kind}/{uuid4().hex}.parquet"
         settings = writer_settings(stored.schema, stored, self._piece.options.compression)
         self._output.write(path, stored, row_group_size=_GROUP_ROWS, store_schema=False, **settings)
@@ -262,12 +279,24 @@ class Merge:
         return RangeFile(path, len(rows), rows.nbytes, unknown, deleted)
 
 
-def _has_nulls(rows: pa.Table, number: int) -> bool:
-    """Whether a column has rows with neither a value nor a misfit's text."""
-    empty = pc.is_null(rows.column(f"v{number}"))
-    if f"m{number}" in rows.column_names:
-        empty = pc.and_(empty, pc.is_null(rows.column(f"m{number}")))
-    return bool(pc.any(empty, min_count=0).as_py())
+def _has_value(rows: pa.Table, number: int) -> Any:
+    """Return in which rows a column has a value, or a misfit's text."""
+    misfits = f"m{number}"
+    values = pc.is_valid(rows.column(f"v{number}"))
+    return pc.or_(values, pc.is_valid(rows.column(misfits))) if misfits in rows.column_names else values
+
+
+def lost_by_types(lost: Collection[str], unkeyed: Mapping[str, int]) -> list[str]:
+    """Return sentences about columns with lost values, and about rows whose key is not known."""
+    sentences = [
+        f"values that {name} had before it got another type are not known; _unknown lists them"
+        for name in sorted(lost)
+    ]
+    return sentences + [
+        f"{count:,} rows are left out until they change: the key's column {name} got a type or values"
+        " that the logs do not tell for the rows that were there; a newer base has them"
+        for name, count in sorted(unkeyed.items())
+    ]
 
 
 def _as_versions(stored: pa.Table, rows: pa.Table) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -113,6 +113,7 @@ class Work:
         stages: the first and last epoch of each remaining stage; a change of key begins a new stage.
         state: the state after the finished stages.
         lost: columns with values that became unknown through a change of type.
+        unkeyed: by the key's column, rows left out as its values became unknown.
         rekeyed: whether the next stage has another key than the files.
         written: the files that this load wrote.
     """
@@ -124,6 +125,7 @@ class Work:
     stages: list[tuple[int, int]] = field(default_factory=list)
     state: LifeState = field(init=False)
     lost: set[str] = field(default_factory=set)
+    unkeyed: Counter[str] = field(default_factory=Counter)
     error: str = ""
     is_small: bool = False
     rekeyed: bool = False
@@ -187,6 +189,7 @@ class Work:
         closed = [] if self.is_anew else list(state.closed)
         for piece in merged:
             self.lost |= piece.lost
+            self.unkeyed += piece.unkeyed
             closed += piece.closed
             for index, low, file, versions in piece.ranges:
                 by_cut[index].append((low, file, versions))

@@ -171,6 +171,6 @@ def _document(outcome: Outcome, seconds: float) -> dict[str, Any]:
         "complete": outcome.is_complete,
         "transactions": outcome.transactions,
         "seconds": round(seconds, 3),
-        "gtid_set": str(outcome.gtids),
-        "own_gtids": str(outcome.own),
+        "gtid_set": outcome.gtids,
+        "own_gtids": outcome.own,
     }

@@ -235,9 +235,12 @@ _RECORDS = (
     ),
     JsonRecord(
         "plan",
-        "`plan`",
+        "`plan`; with `--execute` the first line",
         "covered reasons missing_files missing_gtids backup=backup target=target first?=place last?=place"
         " next?=place files=planned_file transactions bytes gtid_set held_gtids notes commands=by_name",
+    ),
+    JsonRecord(
+        "replayed", "`plan --execute`, the last line", "complete transactions seconds gtid_set own_gtids"
     ),
     JsonRecord("backup", "", "file? position? gtid_set noted_in?"),
     JsonRecord("target", "", "kind until? gtid_set", "`kind`: `end`, `time`, `gtids`, `before`."),

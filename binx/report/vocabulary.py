@@ -224,6 +224,7 @@ _FIELDS = (
     Term("origin", TEXT, "where the value comes from: a variable of the environment, or a part of the file"),
     Term("original_commit_timestamp", TIME, "commit time on the server that first executed it"),
     Term("output", TEXT, "what was written"),
+    Term("own_gtids", GTIDS, "those of the restored server that neither the backup nor the logs have"),
     Term("parquet_bytes", INTEGER, "size of the Parquet files", BYTES),
     Term("parquet_files", INTEGER, "number of Parquet files"),
     Term("path", TEXT, "the log or file as it was given: a path or a URI"),

@@ -20,7 +20,6 @@ from binx.recovery.commands import Way, replay_ways
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
 from binx.report.document import json_line
 from binx.report.records import names_of
-from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text, time_text
 
@@ -102,7 +101,7 @@ def plan_command(
 
         def show(plan: RecoveryPlan, replayed: dict[str, Any] | None) -> None:
             if replayed is not None:
-                lines = [json_text(replayed)] if as_json else []
+                lines = [json_line("replayed", replayed)] if as_json else []
             else:
                 lines = [json_line("plan", _facts(plan, []))] if as_json else list(_lines(plan, [], zone))
             with text_output(plain=as_json) as output:

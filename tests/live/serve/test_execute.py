@@ -21,6 +21,7 @@ from tests.cli.process import BINX, Ended
 from tests.live.logs import needed
 from tests.live.recovering import Backup, Moment, dump, moment_of, state_of, write
 from tests.live.serve.replicas import SECONDS
+from tests.report.test_records import check
 
 SEED = os.environ.get("SEED", "execute")
 TARGETS = int(os.environ.get("TARGETS", "2"))
@@ -138,10 +139,13 @@ def is_there(history: History, moment: Moment, ended: Ended) -> dict[str, Any]:
     assert ended.code == 0, ended.err
     assert state_of(history.target) == moment.state, ended.err
     assert not history.channels()
-    replayed: dict[str, Any] = json.loads(ended.lines[-1])
+    plan, replayed = map(json.loads, ended.lines)
+    check("plan", plan)
+    check("replayed", replayed)
     assert replayed["complete"]
     if isinstance(history.target, MariaDBServer):
         assert replayed["gtid_set"].replace("..", "-").split("-")[-1] == moment.gtid.split("-")[-1]
+    assert isinstance(replayed, dict)
     return replayed
 
 

@@ -411,6 +411,7 @@ class Transactions:
         only_matching: bool = False,
         verbatim: bool = False,
         rewrite_db: Mapping[str, str] = MappingProxyType({}),
+        local_load: str | PathLike[str] | None = None,
         force: bool = False,
     ) -> ExtractReport:
         """Write the transactions to a file, as ``binx extract`` does.
@@ -423,6 +424,7 @@ class Transactions:
             only_matching: for SQL and JSON, only rows that match.
             verbatim: for a binary log, copy the bytes unchanged.
             rewrite_db: new names of databases, for SQL and binary logs.
+            local_load: for SQL, the folder for the files that LOAD DATA statements read.
             force: overwrite an existing output.
 
         Raises:
@@ -445,6 +447,7 @@ class Transactions:
             SliceFormat(format),
             rows=rows,
             verbatim=verbatim,
+            local_load=None if local_load is None else fspath(local_load),
             only_matching=only_matching,
             databases=dict(rewrite_db),
             where=self._where,

@@ -242,9 +242,9 @@ class LogReport:
     def take_statement(self, statement: Statement) -> None:
         """Record that rows which a statement changed, or data that it read, are not in the data set."""
         self._hidden += statement.hides_rows
-        if statement.file_bytes:
+        if statement.loaded is not None and statement.loaded.bytes:
             self.losses.append(
-                f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
+                f"{statement.transaction}: the {statement.loaded.bytes} bytes read by LOAD DATA are in"
                 " the binary log, but not in this data set"
             )
 

@@ -14,7 +14,7 @@ from binx.event.format import FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
 from binx.event.parse import Event, Parser, UnknownEvent, parse_event
 from binx.event.payload import TransactionPayload, errors_at_event, whole_events
-from binx.event.query import ExecuteLoadQuery, Query
+from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
 from binx.event.statement import RowsQuery
 from binx.log.file import BinlogFile
 from binx.log.stored import stored_payload
@@ -74,6 +74,31 @@ _TEXTS = frozenset(
 def _parse_text(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
     """Parse an event that has a statement's text; the others are not needed."""
     return parse_event(body, header, description) if header.type in _TEXTS else UnknownEvent(header.type, b"")
+
+
+def loaded_blocks(
+    file: BinlogFile, start: int, end: int, description: FormatDescription, file_id: int
+) -> Iterator[memoryview]:
+    """Yield the bytes of a file that a LOAD DATA read, block by block.
+
+    Args:
+        start: offset of its BEGIN_LOAD_QUERY, or of the payload around it.
+        end: where the transaction ends.
+    """
+    for raw in raw_events(file, start, end, description, _parse_load):
+        event = raw.event
+        if isinstance(event, LoadBlock) and event.file_id == file_id:
+            yield event.data
+        elif isinstance(event, ExecuteLoadQuery) and event.file_id == file_id:
+            return
+
+
+_LOADS = frozenset({EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.EXECUTE_LOAD_QUERY})
+
+
+def _parse_load(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
+    """Parse an event of a LOAD DATA; the others are not needed."""
+    return parse_event(body, header, description) if header.type in _LOADS else UnknownEvent(header.type, b"")
 
 
 _OF_TRANSACTIONS = re.compile(r"(?:BEGIN|SAVEPOINT|ROLLBACK|RELEASE|XA)\b")

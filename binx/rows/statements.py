@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from binx.event.charset import DEFAULT_CHARSET
 from binx.event.collation import collation_charset, collation_name
 from binx.event.format import Flavour
-from binx.event.header import EventFlag, EventHeader
+from binx.event.header import EventFlag, EventHeader, EventType
 from binx.event.parse import parse_event
-from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
+from binx.event.query import DuplicateHandling, ExecuteLoadQuery, LoadBlock, Query
 from binx.event.replication import Incident
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, RowsQuery, UserVar, XaPrepare
@@ -29,6 +29,26 @@ ROWS = "rows"
 
 _DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with", "call")
 _TRANSACTION_WORDS = ("xa", "savepoint", "rollback", "release")
+
+
+class LoadedFile(NamedTuple):
+    """The file that a LOAD DATA read, as its log holds it.
+
+    Attributes:
+        bytes: how many bytes of it are in the log.
+        position: offset of BEGIN_LOAD_QUERY, or of the payload around it; None if the log lacks it.
+        file_id: the number of its blocks.
+        name_start: index in the statement (its ``raw`` if that is not None, else its ``sql``) of the part
+            with the file's name.
+        name_end: the part's end.
+    """
+
+    bytes: int
+    position: int | None
+    file_id: int
+    name_start: int = 0
+    name_end: int = 0
+    duplicates: DuplicateHandling = DuplicateHandling.ERROR
 
 
 class Statement(NamedTuple):
@@ -53,7 +73,7 @@ class Statement(NamedTuple):
         user_vars: user variables as SQL literals.
         exec_time: seconds from its start to its end.
         error_code: the error with which it ended on its server, 0 for none.
-        file_bytes: for LOAD DATA, how many bytes of the file are in the log; None for other statements.
+        loaded: for LOAD DATA, its file; None for other statements.
         context: for DDL, the session state that the catalog needs.
         microseconds: the microseconds of its timestamp, if logged.
         uses_db: whether it runs in the default database; false for CREATE DATABASE and the like.
@@ -85,7 +105,7 @@ class Statement(NamedTuple):
     thread_id: int | None = None
     exec_time: int | None = None
     error_code: int = 0
-    file_bytes: int | None = None
+    loaded: LoadedFile | None = None
     context: StatementContext | None = None
     microseconds: int | None = None
     uses_db: bool = True
@@ -112,7 +132,7 @@ class StatementReader:
         self._transaction = -1
         self._before: dict[str, Any] = {}
         """Attributes from the events before a statement that belong to it."""
-        self._loaded: dict[int, int] = {}
+        self._loaded: dict[int, LoadedFile] = {}
 
     def take(
         self,
@@ -136,7 +156,8 @@ class StatementReader:
             self._loaded.clear()
         parsed = parse_event(body, header, table.format)
         kind, sql = "other", ""
-        query = loaded = None
+        query: Query | None = None
+        load: ExecuteLoadQuery | None = None
         match parsed:
             case Intvar():
                 is_own = parsed.type == IntvarType.INSERT_ID
@@ -150,12 +171,12 @@ class StatementReader:
                 self._before.setdefault("user_vars", {})[parsed.name] = literal
                 return None
             case LoadBlock():
-                self._loaded[parsed.file_id] = self._loaded.get(parsed.file_id, 0) + len(parsed.data)
+                self._take_block(parsed, header)
                 return None
             case Query():
                 query = parsed
             case ExecuteLoadQuery():
-                query, loaded = parsed.query, self._loaded.pop(parsed.file_id, 0)
+                query, load = parsed.query, parsed
             case RowsQuery():
                 kind, sql = ROWS, parsed.text
             case Incident():
@@ -178,10 +199,28 @@ class StatementReader:
             options={},
             user_vars={},
         )
-        return statement if query is None else self._of_query(statement, query, header, loaded)
+        return statement if query is None else self._of_query(statement, query, header, load)
+
+    def _take_block(self, block: LoadBlock, header: EventHeader) -> None:
+        """Count the bytes of a file that is loaded."""
+        number, position = block.file_id, header.position
+        begins = header.type == EventType.BEGIN_LOAD_QUERY
+        before = None if begins else self._loaded.get(number)
+        if before is None:
+            before = LoadedFile(0, position if begins else None, number)
+        self._loaded[number] = before._replace(bytes=before.bytes + len(block.data))
+
+    def _file_of(self, load: ExecuteLoadQuery, *, in_bytes: bool) -> LoadedFile:
+        """Return the file of a LOAD DATA."""
+        start, end = load.file_name_start, load.file_name_end
+        if not in_bytes:
+            sql, charset = load.query.sql, load.query.charset
+            start, end = len(charset.decode(sql[:start])), len(charset.decode(sql[:end]))
+        found = self._loaded.pop(load.file_id, LoadedFile(0, None, load.file_id))
+        return found._replace(name_start=start, name_end=end, duplicates=load.duplicates)
 
     def _of_query(
-        self, statement: Statement, query: Query, header: EventHeader, file_bytes: int | None
+        self, statement: Statement, query: Query, header: EventHeader, load: ExecuteLoadQuery | None
     ) -> Statement:
         before, self._before = self._before, {}
         charset = query.charset
@@ -198,7 +237,7 @@ class StatementReader:
             thread_id=query.thread_id,
             exec_time=query.execution_time,
             error_code=query.error_code,
-            file_bytes=file_bytes,
+            loaded=None if load is None else self._file_of(load, in_bytes=exact is None),
             context=context,
             microseconds=query.status.microseconds,
             uses_db=bool(query.database) and EventFlag.SUPPRESS_USE not in header.flags,

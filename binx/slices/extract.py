@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, RefusedError
@@ -202,18 +203,23 @@ class Extraction:
 
     def _write_sql(self, stream: OutputStream) -> None:
         from binx.slices.rendering import STATEMENT_BYTES
+        from binx.slices.sql.load_files import LoadFiles
         from binx.slices.sql.write import check_sql, write_sql
 
-        checked = check_sql(self.search.selected(), self.known_tables(), self.new_choice())
+        folder, choice = self.options.local_load, self.new_choice()
+        files = None if folder is None else LoadFiles(folder)
+        checked = check_sql(self.search.selected(), self.known_tables(), choice, loads=folder is not None)
         self.search = self.new_search(tells=False)
-        report = write_sql(
-            self.search.selected(),
-            stream,
-            self.known_tables(),
-            self.options.statement_bytes or STATEMENT_BYTES,
-            self.choice,
-            self.databases,
-        )
+        with files or nullcontext():
+            report = write_sql(
+                self.search.selected(),
+                stream,
+                self.known_tables(),
+                self.options.statement_bytes or STATEMENT_BYTES,
+                self.choice,
+                self.databases,
+                files,
+            )
         self.written = report.transactions
         self.unknown = report.unknown
         self.warnings = [*checked, *report.warnings]

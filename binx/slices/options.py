@@ -35,6 +35,7 @@ class ExtractOptions(NamedTuple):
     Attributes:
         statement_bytes: for SQL, maximum bytes of an INSERT of several rows; None for 1 MiB.
         fragment_bytes: for THL, bytes of events at which a fragment ends; None for Tungsten's default.
+        local_load: for SQL, the folder in which files of LOAD DATA statements are written; None refuses them.
         overwrites: whether an existing output is overwritten.
     """
 
@@ -43,6 +44,7 @@ class ExtractOptions(NamedTuple):
     rows: bool = False
     statement_bytes: int | None = None
     fragment_bytes: int | None = None
+    local_load: str | None = None
     where: Condition | None = None
     only_matching: bool = False
     operations: frozenset[str] | None = None

@@ -229,7 +229,7 @@ OWN = re.compile(r"\x1b\[[0-9;]*m|\x1b\[2K|\x1b\[1A|\x1b\[\?25[lh]|\r")
 
 LOG = "mysql-bin.000001"
 SQL = ["extract", "--format", "sql", "--exclude-gtid", f"{UUID_TEXT}:7"]
-"""Without LOAD DATA, which SQL cannot hold."""
+"""Without LOAD DATA, which needs a folder for its file."""
 
 READERS = [
     ["ls", LOG],

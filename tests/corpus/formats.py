@@ -46,6 +46,10 @@ Otherwise such rows are recognized by lengths or null bits that do not fit, are 
 decoding them is an error; `--on-damage salvage` extracts the other transactions, and `extract --gtid` \
 without `--table` any transaction.
 
+MySQL numbers its releases after 9.7 by the calendar: 26.x are those of 2026. Their logs have the same \
+format, version 4, and are read by what each says of itself: the sizes of its events, its checksums, its \
+version.
+
 MySQL 5.1 with Google's patches wrote event headers of 27 bytes, with a group id, or of 23, with a checksum, \
 where all other servers write 19."""
 

@@ -200,6 +200,8 @@ class Round:
 
     def _extract(self, form: str, logs: list[Path], target: Path) -> None:
         command = [sys.executable, "-m", "binx", "extract", "--format", form, "-q", "-o", str(target)]
+        if form == "sql":
+            command.append(f"--local-load={self.folder / 'loaded'}")
         done = subprocess.run([*command, *map(str, logs)], capture_output=True, text=True, check=False)
         if done.returncode:
             raise ServerError(f"binx extract --format {form} ended with {done.returncode}: {done.stderr}")

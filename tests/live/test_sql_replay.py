@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from binx.errors import RefusedError
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.sql.write import write_sql
 from binx.sql.literals import text_literal
 from testdata.expected import rows_document
-from testdata.servers import MySQLServer, Server
+from testdata.servers import MySQLServer, Server, ServerError
 from testdata.small import split_sections
 from tests.live.connection import Connection
 from tests.live.logs import FOLDERS, empty, logs_of, run_on_empty, shop_of
 from tests.slices.sql.sql_of import everything, sql_of
 
-NOT_WRITTEN = {("mysql", "load_data"), ("mariadb", "load_data"), ("mariadb", "standalone")}
+NOT_WRITTEN = {("mariadb", "standalone")}
 NOT_WRITTEN |= {("mysql", "if_not_exists"), ("mariadb", "if_not_exists"), ("mysql", "reordered")}
 NOT_WRITTEN |= {("mariadb", "times_with_fractions")}
-"""LOAD DATA's file, and system versioning, which SQL cannot carry; tables whose columns nothing tells; tables
+"""System versioning, which SQL cannot carry; tables whose columns nothing tells; tables
 that SHOW CREATE TABLE shows with the format of their times."""
 
 TEMPORARY = {("mariadb", "replay"), ("mariadb", "temporary_tables")}
@@ -58,14 +60,14 @@ def without_spelling(table: dict[str, Any]) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize(("server", "name"), SMALL, indirect=["server"])
-def test_a_small_log_has_the_same_rows_and_gtids(server: Server, name: str) -> None:
+def test_a_small_log_has_the_same_rows_and_gtids(server: Server, name: str, tmp_path: Path) -> None:
     folder = FOLDERS[server.client] / "small"
     expected = json.loads((folder / f"{name}.expected.json").read_text())
     sections = split_sections((folder / f"{name}.sql").read_text())
     empty(server)
     server.script(sections["before"])
     try:
-        server.script(sql_of(folder / f"{name}.binlog"))
+        server.script(sql_of(folder / f"{name}.binlog", local_load=tmp_path))
         found = rows_document(server)
     finally:
         server.script(sections["after"])
@@ -179,6 +181,61 @@ def test_sql_leads_to_what_its_log_had(server: Server, case: str, compressed: bo
     assert len(expected) == count
     run_on_empty(server, sql_of(server.binlogs()[0]))
     assert (server.query(query), rows_document(server)) == (expected, tables)
+
+
+LOADED = r"""
+CREATE DATABASE small; USE small; SET SESSION binlog_format = STATEMENT, sql_mode = '';
+CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a TEXT CHARACTER SET latin1, b VARCHAR(9), n INT);
+CREATE TABLE m (id INT PRIMARY KEY, a TEXT) ENGINE = MyISAM;
+LOAD DATA LOCAL INFILE 'rows;it''s' INTO TABLE t CHARACTER SET latin1 FIELDS TERMINATED BY ',' (a, b, @n)
+SET n = @n + 1;
+BEGIN;
+INSERT INTO t VALUES (9000, 'before', 'x', 0);
+LOAD DATA LOCAL INFILE 'rows;it''s' REPLACE INTO TABLE t CHARACTER SET latin1 FIELDS TERMINATED BY ','
+OPTIONALLY ENCLOSED BY '\'' (id, a, b);
+LOAD DATA LOCAL INFILE 'rows;it''s' IGNORE INTO TABLE t CHARACTER SET latin1 FIELDS TERMINATED BY ','
+(id, b, a);
+UPDATE t SET n = 9 WHERE id < 3;
+COMMIT;
+SET SESSION sql_mode = 'ANSI_QUOTES';
+LOAD DATA LOCAL INFILE 'rows;it''s' INTO TABLE "m" CHARACTER SET latin1 FIELDS TERMINATED BY ',' ESCAPED BY ''
+("id", "a");
+"""
+ROWS = b"".join(b"%d,caf\xe9 %d;--,'7'\r\n" % (number, number) for number in range(1, 401))
+"""A file in latin1."""
+
+
+def test_files_that_statements_load_make_the_same_tables(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "rows;it's").write_bytes(ROWS)
+    empty(server)
+    server.script(LOADED, folder=tmp_path)
+    server.flush_logs()
+    expected = rows_document(server)
+    assert len(expected["tables"]["small.t"]["rows"]) == 401
+    assert len(expected["tables"]["small.m"]["rows"]) == 400
+    run_on_empty(server, sql_of(server.binlogs()[0], local_load=tmp_path / "files of 'loads'"))
+    found = rows_document(server)
+    assert found["gtid_executed"] == expected["gtid_executed"]
+    for name, table in expected["tables"].items():
+        assert found["tables"][name]["rows"] == table["rows"], name
+
+
+def test_a_load_whose_logged_text_its_own_session_reads_otherwise_is_refused(
+    server: Server, tmp_path: Path
+) -> None:
+    """Servers escape the separators with backslashes whatever the session's mode."""
+    (tmp_path / "rows").write_bytes(b"1\n2\n")
+    empty(server)
+    statements = "CREATE DATABASE small; CREATE TABLE small.t (a INT); SET SESSION binlog_format = STATEMENT,"
+    statements += " sql_mode = 'NO_BACKSLASH_ESCAPES'; LOAD DATA LOCAL INFILE 'rows' INTO TABLE small.t;"
+    server.script(statements, folder=tmp_path)
+    server.flush_logs()
+    assert len(server.query("SELECT * FROM small.t")) == 2
+    with pytest.raises(RefusedError, match="NO_BACKSLASH_ESCAPES"):
+        sql_of(server.binlogs()[0], local_load=tmp_path / "files")
+    text = server.mysqlbinlog(f"--local-load={tmp_path}", server.binlogs()[0])
+    with pytest.raises(ServerError, match="Field separator argument is not what is expected"):
+        run_on_empty(server, text)
 
 
 TAKEN = """

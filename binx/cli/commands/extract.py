@@ -140,6 +140,11 @@ def parse_renaming(text: str) -> tuple[str, str]:
     help="sql: maximum size of an INSERT of several rows.  [default: 1MiB]",
 )
 @option(
+    "--local-load DIR",
+    type=PATH,
+    help="sql: write LOAD DATA statements, and the files that they read into this folder.",
+)
+@option(
     "--fragment-bytes SIZE",
     type=parsed(parse_size),
     help="thl: maximum size of a fragment.  [default: 1000000]",
@@ -170,6 +175,7 @@ def extract_command(
     operations: frozenset[str] | None,
     renamed: tuple[tuple[str, str], ...],
     statement_bytes: int | None,
+    local_load: str | None,
     fragment_bytes: int | None,
     force: bool,
     output: str,
@@ -180,6 +186,7 @@ def extract_command(
         verbatim=verbatim,
         rows=rows,
         statement_bytes=statement_bytes,
+        local_load=local_load,
         fragment_bytes=fragment_bytes,
         where=where,
         only_matching=only_matching,
@@ -216,6 +223,7 @@ def _refuse_idle_options(
         ("verbatim", options.verbatim, [binlog]),
         ("reverse", reverse, [sql, binlog]),
         ("statement-bytes", options.statement_bytes is not None, [sql]),
+        ("local-load", options.local_load is not None, [sql]),
         ("fragment-bytes", options.fragment_bytes is not None, [thl]),
         ("rows", options.rows, [json]),
         ("schema", has_schema and not (reverse or options.where), [sql, json, thl]),
@@ -234,6 +242,8 @@ def _refuse_idle_options(
         )
     if reverse and form is binlog and (options.verbatim or options.databases):
         raise UsageError("--verbatim and --rewrite-db do not apply to --reverse --format binlog")
+    if reverse and options.local_load is not None:
+        raise UsageError("--local-load does not apply to --reverse: a LOAD DATA cannot be undone")
     if options.verbatim and options.databases:
         raise UsageError("--rewrite-db and --verbatim cannot be combined")
     if options.fragment_bytes == 0:

@@ -23,7 +23,7 @@ _SEALED = "sealed"
 
 _STATEMENT = (
     "commit_version", "commit_timestamp", "transaction", "ordinal", "position", "timestamp", "kind", "db",
-    "options", "sql_is_text", "thread_id", "exec_time", "error_code", "file_bytes", "microseconds",
+    "options", "sql_is_text", "thread_id", "exec_time", "error_code", "loaded", "microseconds",
     "uses_db", "unknown_variables", "takes_effect", "uses_temporary",
 )  # fmt: skip
 """What remains of a statement without its text: nothing that may hold values."""

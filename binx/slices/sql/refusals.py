@@ -16,6 +16,7 @@ from binx.slices.items import Begin, Item
 from binx.slices.search import Selected
 
 _INCIDENT = "-- INCIDENT "
+_NO_ESCAPES = "NO_BACKSLASH_ESCAPES"
 _XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
 
 
@@ -80,13 +81,27 @@ def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:
         )
 
 
-def refuse_statement(statement: Statement) -> None:
-    """Raise RefusedError for a statement that SQL text cannot express."""
+def refuse_statement(statement: Statement, *, loads: bool = False) -> None:
+    """Raise RefusedError for a statement that SQL text cannot express.
+
+    Args:
+        loads: whether files of LOAD DATA statements are written.
+    """
     where = f"transaction {statement.transaction}"
-    if statement.file_bytes is not None:
+    if statement.loaded is not None and not loads:
         raise RefusedError(
-            f"{where} is a LOAD DATA, and SQL cannot contain the {statement.file_bytes:,} bytes of its"
-            " file; use --format binlog, or leave out the transaction"
+            f"{where} is a LOAD DATA, whose file of {statement.loaded.bytes:,} bytes is written beside the"
+            " SQL: say where with --local-load DIR, use --format binlog, or leave out the transaction"
+        )
+    if statement.loaded is not None and statement.error_code:
+        raise RefusedError(
+            f"{where} is a LOAD DATA that ended with error {statement.error_code} after some rows, which a"
+            " script cannot repeat; use --format binlog, or leave out the transaction"
+        )
+    if statement.loaded is not None and _NO_ESCAPES in statement.options.get("sql_mode", "").split(","):
+        raise RefusedError(
+            f"{where} is a LOAD DATA of a session with {_NO_ESCAPES}: servers log its separators with"
+            " escapes, which no server reads in that mode; leave out the transaction, and copy the table"
         )
     if statement.sql.startswith(_INCIDENT) and statement.thread_id is None:
         raise RefusedError(

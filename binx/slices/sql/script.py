@@ -18,6 +18,7 @@ from binx.rows.ddl.tokens import identifier
 from binx.rows.statements import Statement
 from binx.slices.items import Begin, End, Frame, Heads, Item, RowTexts, Run, WholeTexts
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
+from binx.slices.sql.load_files import LoadFiles
 from binx.slices.sql.refusals import PreparedXa, refuse_other_flavour, refuse_statement
 from binx.source.wording import encoded
 from binx.sql.literals import comment_text
@@ -96,14 +97,21 @@ class SqlScript:
     Args:
         partial: whether only some rows of the transactions are written: they get no GTID, because a server
             that has it would skip the rest, and transactions without rows are left out.
+        files: writes the files of LOAD DATA statements; None if there are none, or no such statements.
     """
 
     def __init__(
-        self, description: FormatDescription, *, partial: bool = False, databases: DatabaseNames = SAME_NAMES
+        self,
+        description: FormatDescription,
+        *,
+        partial: bool = False,
+        databases: DatabaseNames = SAME_NAMES,
+        files: LoadFiles | None = None,
     ) -> None:
         self.transactions = 0
         self._partial = partial
         self._databases = databases
+        self._files = files
         self._flavour = flavour = description.flavour
         self._session = SqlSession(description)
         self._gtid: str | None = None
@@ -118,11 +126,14 @@ class SqlScript:
     def head(self) -> bytes:
         """Return the beginning of the script."""
         server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")
+        local = "" if self._files is None else " --local-infile=1"
         lines = [
             f"-- Transactions from binary logs of {server}, written by binx.",
-            f"-- To run them: {client} --binary-mode --default-character-set=utf8mb4 < THIS_FILE",
+            f"-- To run them: {client} --binary-mode --default-character-set=utf8mb4{local} < THIS_FILE",
             "-- Triggers fire, and their changes are in here too: drop them first, or use --format binlog.",
         ]
+        if self._files is not None:
+            lines.append("-- LOAD DATA LOCAL needs local_infile=ON on the server too.")
         if self._partial:
             lines.append(f"-- {PARTIAL}")
         return ("\n".join(lines) + "\n" + self._session.start()).encode()
@@ -154,9 +165,11 @@ class SqlScript:
             refuse_other_flavour(self._flavour, item)
             self._open = _Open(item, partial=self._partial)
             return () if self._partial else (encoded(self._introduction()),)
-        refuse_statement(item)
-        introduction = encoded(self._introduction())
-        return (introduction, self._statement(self._databases.in_statement(item)))
+        refuse_statement(item, loads=self._files is not None)
+        statement = self._databases.in_statement(item)
+        if statement.loaded is not None and self._files is not None:
+            statement = self._files.write(statement, self._current.begin)
+        return (encoded(self._introduction()), self._statement(statement))
 
     def frame(self, run: Run) -> Frame | None:
         """Return the frame of ordinary transactions; None if the next one is not ordinary."""

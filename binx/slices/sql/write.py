@@ -26,14 +26,24 @@ from binx.slices.rendering import StatementSizes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
+from binx.slices.sql.load_files import LoadFiles
 from binx.slices.sql.refusals import PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
 from binx.sql.tables import TableWarnings, refuse_table
 from binx.storage.output import Sink
 
 
-def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice | None = None) -> list[str]:
+def check_sql(
+    selected: Iterable[Selected],
+    catalog: Catalog,
+    choice: RowChoice | None = None,
+    *,
+    loads: bool = False,
+) -> list[str]:
     """Check whether the transactions can be written as SQL, without writing anything.
+
+    Args:
+        loads: whether files of LOAD DATA statements are written too.
 
     Returns:
         Warnings about tables and statements.
@@ -52,7 +62,7 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
         )
         for item in items:
             if isinstance(item, Statement) and (choice is None or choice.takes_statement(item)):
-                refuse_statement(item)
+                refuse_statement(item, loads=loads)
     for changes in reading.tables:
         refuse_table(changes.resolved)
         tables.take_table(changes.resolved)
@@ -80,19 +90,21 @@ def write_sql(
     statement_bytes: int = 0,
     choice: RowChoice | None = None,
     databases: DatabaseNames = SAME_NAMES,
+    files: LoadFiles | None = None,
 ) -> SqlReport:
     """Write transactions as SQL.
 
     Args:
         statement_bytes: maximum bytes of a statement that inserts several rows; 0 for one row each.
         choice: selects the row changes; None for all, and for statements.
+        files: writes the files of LOAD DATA statements.
 
     Raises:
         RefusedError: see :func:`check_sql`, which finds most reasons before the first byte.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
-    writing = _Writing(StatementSizes(statement_bytes), choice, databases)
+    writing = _Writing(StatementSizes(statement_bytes), choice, databases, files)
     for chunk in gathered(writing.chunks(selected, catalog)):
         output.write(chunk)
     transactions = 0 if writing.script is None else writing.script.transactions
@@ -101,12 +113,19 @@ def write_sql(
 
 
 class _Writing:
-    def __init__(self, sizes: StatementSizes, choice: RowChoice | None, databases: DatabaseNames) -> None:
+    def __init__(
+        self,
+        sizes: StatementSizes,
+        choice: RowChoice | None,
+        databases: DatabaseNames,
+        files: LoadFiles | None,
+    ) -> None:
         self.sizes = sizes
         self.rows = SqlRows(databases)
         self.script: SqlScript | None = None
         self._choice = choice
         self._databases = databases
+        self._files = files
 
     def chunks(self, selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
         reading = reading_in_pieces(
@@ -124,8 +143,12 @@ class _Writing:
         for item in items:
             if self.script is None:
                 assert isinstance(item, Begin)
-                partial = self._choice is not None
-                self.script = SqlScript(item.file.format, partial=partial, databases=self._databases)
+                self.script = SqlScript(
+                    item.file.format,
+                    partial=self._choice is not None,
+                    databases=self._databases,
+                    files=self._files,
+                )
                 yield self.script.head()
             if isinstance(item, Statement):
                 self.sizes.take_text(item.sql)

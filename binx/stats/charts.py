@@ -7,6 +7,7 @@ from datetime import tzinfo
 from typing import NamedTuple
 
 from binx.log.selection.moments import zone_offset
+from binx.source.wording import shortened
 from binx.stats.activity import DAY, HOUR, MINUTE, SECOND, ActivityFigures
 from binx.stats.markup import Markup, element
 from binx.stats.sections import Record
@@ -176,7 +177,7 @@ def _marks(axis: TimeAxis, marks: Sequence[Record], bottom: float) -> Iterator[M
         places.setdefault(round(x / _MARK_WIDTH), []).append(mark)
     for place, statements in places.items():
         x = place * _MARK_WIDTH
-        texts = [" ".join(one["sql"].split())[:_STATEMENT] for one in statements[:_MARK_STATEMENTS]]
+        texts = [shortened(one["sql"], _STATEMENT) for one in statements[:_MARK_STATEMENTS]]
         if len(statements) > _MARK_STATEMENTS:
             texts.append(f"and {len(statements) - _MARK_STATEMENTS} more")
         yield element(

@@ -20,7 +20,7 @@ h1 { font-size: 26px; line-height: 1.2; margin: 0 0 4px; }
 h2 { font-size: 17px; margin: 0 0 12px; }
 p { margin: 0 0 8px; }
 .soft { color: var(--soft); }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 12px;
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(180px, 46%), 1fr)); gap: 12px;
   margin: 20px 0; }
 .tile, section { background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 .tile { padding: 12px 14px; }
@@ -75,7 +75,7 @@ footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
   .scroll { overflow: visible; background: none; }
   section { padding: 10px 12px; margin-bottom: 10px; } .chart { min-width: 0; }
   .tiles { grid-template-columns: repeat(4, 1fr); gap: 8px; margin: 12px 0; }
-  .tile span, .legend, footer { font-size: 10px; } .meter { min-width: 80px; }
+  .tile span, .legend, .action, footer { font-size: 10px; } .meter { min-width: 80px; }
   .meter svg { height: 9px; margin-top: 3px; } }
 """
 """Without ``<`` and ``&``, so that it is valid in HTML and in XML."""

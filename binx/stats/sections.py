@@ -7,6 +7,7 @@ from datetime import tzinfo
 from typing import Any, NamedTuple
 
 from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_name
+from binx.source.wording import shortened
 from binx.stats.dimensions import MEASURES, Dimension, key_columns, largest_groups, measures_of
 from binx.stats.text import (
     bytes_text,
@@ -221,7 +222,7 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     columns = (
         SectionColumn(f"Committed {zoned}", clock, _committed),
         SectionColumn("Database", TEXT, "db", spare=1),
-        SectionColumn("Statement", TEXT, lambda row: " ".join(row["sql"].split())[:_STATEMENT], cut=True),
+        SectionColumn("Statement", TEXT, lambda row: shortened(row["sql"], _STATEMENT), cut=True),
     )
     yield _section("DDL", figures["ddl_statements"] or (), columns, top, figures["ddl"])
 

@@ -13,6 +13,7 @@ from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.arrow.images import counts
 from binx.lake.arrow.types import plain
 from binx.lake.dataset.manifests import list_manifests, read_manifests
+from binx.lake.dataset.spans import Span
 from binx.lake.place import LakeStore
 from binx.lake.plan import lives_of
 from binx.lake.published.views import (
@@ -32,7 +33,7 @@ from binx.log.index.transactions import index_schema
 from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
 from binx.source.wording import did_you_mean
 
-_SYSTEM = {
+SYSTEM: dict[str, pa.DataType] = {
     **{field.name: getattr(field.type, "value_type", field.type) for field in SYSTEM_FIELDS[:-1]},
     # In place of ``_present``, whose bits are those of one file's columns.
     "_absent": pa.list_(pa.string()),
@@ -72,8 +73,8 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
             f"{table} is not among the tables of the data set, which are {listed_tables(names, table)}",
             path=lake,
         )
-    parts, united = _united(name, lives)
-    types = {**_SYSTEM, **{column.name: column.type for column in united}}
+    parts, united = united_parts(name, lives)
+    types = {**SYSTEM, **{column.name: column.type for column in united}}
     unknown = [column for column in columns or () if column not in types]
     if unknown:
         raise AbsentError(
@@ -86,7 +87,7 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
         for number, part in enumerate(parts):
             own = {column.name: column.names[number][0] for column in united if number in column.names}
             for unit in part.units:
-                yield from _batches(unit, part, own, schema)
+                yield from batches_of(unit, part, own, schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -98,15 +99,16 @@ def read_schemas(lake: str) -> dict[tuple[str, str], pa.Schema]:
         BinxError: the data set cannot be read.
     """
     lives, names = _lives(LakeStore(lake), None)
-    united = {name: _united(name, lives) for name in sorted(names)}
+    united = {name: united_parts(name, lives) for name in sorted(names)}
     return {
-        name: pa.schema([*_SYSTEM.items(), *((column.name, column.type) for column in columns)])
+        name: pa.schema([*SYSTEM.items(), *((column.name, column.type) for column in columns)])
         for name, (parts, columns) in united.items()
         if parts
     }
 
 
-def _united(table: TableName, lives: Sequence[TableHistory]) -> tuple[list[ViewPart], list[United]]:
+def united_parts(table: TableName, lives: Sequence[TableHistory]) -> tuple[list[ViewPart], list[United]]:
+    """Return the files with a table's changes, and the columns that they have together."""
     parts = parts_of(table, lives)
     return parts, unite(parts, living_columns(lives, table))
 
@@ -119,23 +121,38 @@ def read_facts(lake: str, kind: str) -> pa.RecordBatchReader:
     """
     place = LakeStore(lake)
     manifests = list(read_manifests(place, list_manifests(place)))
-    # Not every column is in the files of earlier versions.
-    schema = pa.schema([field.with_nullable(True) for field in FACTS[kind]()])
+    batches = (
+        batch
+        for manifest in manifests
+        for path in manifest.others.get(kind, ())
+        for batch in fact_batches(place, path, kind)
+    )
+    return pa.RecordBatchReader.from_batches(fact_schema(kind), batches)
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for path in [path for manifest in manifests for path in manifest.others.get(kind, ())]:
-            with place.reading(path) as file:
-                for batch in file.iter_batches():
-                    rows = pa.table(batch)
-                    arrays = [
-                        plain(rows.column(field.name), field.type)
-                        if field.name in rows.column_names
-                        else pa.nulls(len(rows), field.type)
-                        for field in schema
-                    ]
-                    yield from pa.table(arrays, schema=schema).to_batches()
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+def fact_schema(kind: str) -> pa.Schema:
+    """Return the columns of transactions or statements, not all of which earlier versions wrote."""
+    return pa.schema([field.with_nullable(True) for field in FACTS[kind]()])
+
+
+def fact_batches(
+    place: LakeStore, path: str, kind: str, span: Span | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file of transactions or statements, within a span of commit versions."""
+    schema = fact_schema(kind)
+    with place.reading(path) as file:
+        for batch in file.iter_batches():
+            rows = pa.table(batch)
+            if span is not None:
+                scns = rows.column("commit_version")
+                rows = rows.filter(pc.and_(pc.greater_equal(scns, span[0]), pc.less_equal(scns, span[1])))
+            arrays = [
+                plain(rows.column(field.name), field.type)
+                if field.name in rows.column_names
+                else pa.nulls(len(rows), field.type)
+                for field in schema
+            ]
+            yield from pa.table(arrays, schema=schema).to_batches()
 
 
 def write_changes_views(lake: str) -> None:
@@ -155,10 +172,10 @@ def _lives(place: LakeStore, table: TableName | None) -> tuple[list[TableHistory
     return lives, arrivals.tables | {life.name for life in lives if life.name}
 
 
-def _batches(
+def batches_of(
     unit: FileSpan, part: ViewPart, own: Mapping[str, str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a unit in the united schema."""
+    """Yield the rows of a unit in the united schema; ``own`` are the names of its columns in the file."""
     needed = {own.get(name, name) for name in schema.names}
     needed |= {"_commit_version", "_present", "_row", "_change_type"}
     with LakeStore(unit.file.root).reading(unit.file.path) as opened:
@@ -173,7 +190,7 @@ def _batches(
                     arrays.append(_absent(rows, part, own))
                 elif field.name == ORDER:
                     arrays.append(_order(rows, part, field.type))
-                elif name in rows.column_names and (field.name in own or field.name in _SYSTEM):
+                elif name in rows.column_names and (field.name in own or field.name in SYSTEM):
                     arrays.append(plain(rows.column(name), field.type))
                 else:
                     arrays.append(pa.nulls(len(rows), field.type))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from binx.kernels.render.row_changes import Spelling
 from binx.lake.arrow.types import logical_type
 from binx.lake.at_moment import TableAt
 from binx.lake.options import CSV, PARQUET
+from binx.lake.tables.lives import TableColumn
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.tokens import identifier
 from binx.slices.rendering import STATEMENT_BYTES, Changes, MergedChanges, Part, columns
@@ -55,7 +56,9 @@ def _csv(table: TableAt) -> Iterator[bytes]:
     names = [name for name in table.rows.column_names if name not in _OWN]
     titles = ('"' + table.columns[name].name.replace('"', '""') + '"' for name in names)
     yield f"{','.join(titles)}\n".encode()
-    yield from _rows(table, names, CsvValues(), b"", b",", b"\n", None)
+    kinds = {name: table.columns[name] for name in names}
+    openings = [b"" if number == 0 else b"," for number in range(len(names))]
+    yield from row_texts(table.rows, kinds, CsvValues(), openings, b"\n")
 
 
 class CsvValues(ValueWriter):
@@ -109,7 +112,9 @@ def _sql(table: TableAt, *, create: bool) -> Iterator[bytes]:
     yield f"SET SESSION sql_mode = '{mode}';\nBEGIN;\n".encode()
     if is_versioned(table):
         yield b"SET SESSION system_versioning_insert_history = 1;\n"
-    yield from _rows(table, names, SqlValues(), b"(", b", ", b")", statement)
+    kinds = {name: table.columns[name] for name in names}
+    openings = [b"(" if number == 0 else b", " for number in range(len(names))]
+    yield from row_texts(table.rows, kinds, SqlValues(), openings, b")", statement)
     yield b"COMMIT;\n"
 
 
@@ -148,34 +153,41 @@ def _is_lenient(table: TableAt) -> bool:
     )
 
 
-def _rows(
-    table: TableAt,
-    names: Sequence[str],
+def row_texts(
+    rows: pa.Table,
+    kinds: Mapping[str, TableColumn],
     writer: ValueWriter,
-    opening: bytes,
-    between: bytes,
+    openings: Sequence[bytes],
     closing: bytes,
-    statement: tuple[bytes, bytes, bytes] | None,
+    statement: tuple[bytes, bytes, bytes] | None = None,
+    *,
+    renamed: Mapping[str, str] | None = None,
 ) -> Iterator[bytes]:
-    """Write rows with texts around and between their values; with ``statement``, several rows in each."""
-    logical = {name: logical_type(table.columns[name], table.rows.schema.field(name).type) for name in names}
-    for batch in table.rows.to_batches(max_chunksize=_ROWS):
-        misfits = _misfits(batch)
+    """Write columns of rows, with a text before each value and one after the last.
+
+    Args:
+        rows: the rows; ``_misfits`` has the texts of values that their columns cannot hold.
+        kinds: the columns to write, by their names in the rows.
+        statement: texts around several rows, which are one statement.
+        renamed: names of columns in ``_misfits`` that are others in the rows.
+    """
+    logical = {name: logical_type(column, rows.schema.field(name).type) for name, column in kinds.items()}
+    for batch in rows.to_batches(max_chunksize=_ROWS):
+        misfits = _misfits(batch, renamed or {})
         parts: list[bytes | Part] = []
-        for number, name in enumerate(names):
-            values = writer.values(batch.column(name), logical[name], misfits.get(name, ()))
-            parts += columns(between if number else opening, values, None)
+        for opening, (name, kind) in zip(openings, logical.items(), strict=True):
+            parts += columns(opening, writer.values(batch.column(name), kind, misfits.get(name, ())), None)
         numbers = memoryview(np.arange(batch.num_rows, dtype=np.int64).data)
         versions = memoryview(np.zeros(batch.num_rows, np.int64).data)
         changes = Changes(versions, numbers, None, batch.num_rows, [*parts, closing], None, statement)
         yield from MergedChanges([changes], statement_bytes=STATEMENT_BYTES).text(0, batch.num_rows)
 
 
-def _misfits(batch: pa.RecordBatch) -> dict[str, list[tuple[int, str]]]:
+def _misfits(batch: pa.RecordBatch, renamed: Mapping[str, str]) -> dict[str, list[tuple[int, str]]]:
     """Return the row and text of the values that their columns cannot hold, by column."""
     misfits: dict[str, list[tuple[int, str]]] = {}
     if "_misfits" in batch.schema.names:
         for row, texts in enumerate(batch.column("_misfits").to_pylist()):
             for name, text in texts or ():
-                misfits.setdefault(name, []).append((row, text))
+                misfits.setdefault(renamed.get(name, name), []).append((row, text))
     return misfits

@@ -1,4 +1,4 @@
-"""Spark: load data sets into tables, and read binary logs as a Spark data source."""
+"""Spark: load data sets into tables, and read binary logs and data sets as Spark data sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``spark.read.format("binlog")`` in a session; see :mod:`binx.spark.source.reader`.
+    """Register the formats ``binlog`` (logs) and ``binx`` (data sets) in a session.
+
+    See :mod:`binx.spark.source.reader` and :mod:`binx.spark.source.data_set`.
 
     Raises:
         BinxError: pyspark is missing or older than 4.0.

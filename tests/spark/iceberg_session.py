@@ -2,7 +2,8 @@
 
 It has a process of its own: Iceberg's package may be of another version of Spark than the other tests have.
 Each line of the input is one thing to do, as JSON, and is answered by one: ``{"load": ARGUMENTS}`` of
-``binx load``, ``{"publish": OUTPUT}``, perhaps with a ``catalog``, or ``{"sql": TEXT}``.
+``binx load``, ``{"publish": OUTPUT}``, perhaps with a ``catalog``, ``{"sql": TEXT}``, or
+``{"merge": RECIPE}`` with changes of some ``logs`` of a ``table`` of a ``lake``.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import sys
 from contextlib import nullcontext
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from binx.errors import BinxError
 from binx.lake.place import LakeStore
+from binx.lake.reading import read_changes
 from binx.lake.state.output import Output
 from binx.report.document import document
 from binx.spark.catalog import CatalogTables
 from binx.spark.run import load
+from binx.spark.source.rows import fitted
+from binx.spark.type_names import arrow_schema, spark_schema
 from tests.lake.conftest import options_of
 
 
@@ -48,6 +54,20 @@ def start(jar: str, warehouse: str) -> SparkSession:
 def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
     if "sql" in asked:
         return [row.asDict(recursive=True) for row in spark.sql(asked["sql"]).collect()]
+    if "merge" in asked:
+        recipe: dict[str, Any] = {}
+        exec(asked["merge"], recipe)
+        rows = read_changes(asked["lake"], asked["table"]).read_all()
+        numbers = pc.shift_right(rows["_commit_version"], 32)
+        rows = rows.filter(pc.is_in(numbers, pa.array(asked["logs"], pa.int64())))
+        schema = spark_schema(rows.schema)
+        plain = [
+            row
+            for batch in rows.to_batches()
+            for row in fitted(batch, arrow_schema(schema)).to_pylist(maps_as_pydicts="strict")
+        ]
+        recipe["merge"](spark.createDataFrame(plain, schema), 0)
+        return None
     if "load" in asked:
         summary = load(options_of(asked["load"]), lambda: nullcontext(spark))
         return document("load", summary) | {"exit_code": int(summary.exit_code)}

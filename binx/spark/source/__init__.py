@@ -1,1 +1,1 @@
-"""Spark data source for binary logs: ``spark.read.format("binlog")``."""
+"""Spark data sources for binary logs and for data sets: the formats ``binlog`` and ``binx``."""

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from binx.dataset.statements import statements_schema
 from binx.log.index.transactions import index_schema
+from binx.spark.source.data_set import DataSetSource
 from binx.spark.source.plan import plan, table_schema
 from binx.spark.source.request import ScanRequest, What, parse_request
 from binx.spark.source.rows import read_slices
@@ -36,8 +37,9 @@ except ImportError:  # before pyspark 4.2
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``spark.read.format("binlog")`` and ``spark.readStream.format("binlog")`` in a session."""
+    """Register the formats ``binlog`` and ``binx`` in a session."""
     spark.dataSource.register(BinlogSource)
+    spark.dataSource.register(DataSetSource)
 
 
 class BinlogSource(DataSource):

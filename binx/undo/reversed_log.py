@@ -7,8 +7,9 @@ become deletes and deletes inserts, and the order is reversed. Servers apply suc
 without triggers, and with the logged values of generated columns, if there are any. The events have no GTIDs:
 each transaction gets a new one when it is applied.
 
-Only row images with all columns can be swapped, but for generated ones; any other selected change is refused
-before the first byte is written.
+Only row images with all columns can be swapped, but for generated ones. Where only the images before have
+them, as with MariaDB's ``binlog_row_image=FULL_NODUP``, those after get what they lack from there; any other
+selected change is refused before the first byte is written.
 """
 
 from __future__ import annotations
@@ -285,12 +286,11 @@ class _ReversedTransaction:
     def _take_rows(self, raw: RawEvent, rows: RowsHeader) -> str | None:
         # Servers compute generated columns anew, and new MariaDBs log them with inserts only.
         full = (1 << rows.column_count) - 1 & ~self._generated[rows.table_id]
-        images = (rows.columns_before, rows.columns_after)
-        lacks = any(int.from_bytes(bits, "little") & full != full for bits in images)
+        lacks = int.from_bytes(rows.columns_before, "little") & full != full
         name = self._tables[rows.table_id].name
         if rows.partial:
             return f"updates in {name} that may have parts of JSON documents only (binlog_row_value_options)"
-        if lacks or (rows.kind is RowsKind.UPDATE and rows.columns_before != rows.columns_after):
+        if lacks:
             return f"changes in {name} whose images lack columns (binlog_row_image was not FULL)"
         if not self.has_rows:
             self.has_rows = True
@@ -320,6 +320,9 @@ class _ReversedTransaction:
         body = memoryview(event)[HEADER_SIZE:]
         length = self._description.post_header_length(number, _POST_HEADER)
         position = raw.header.position + HEADER_SIZE
+        if rows.columns_after != rows.columns_before:
+            # What an after image lacks was not changed, as with MariaDB's FULL_NODUP.
+            body = memoryview(self._counter.whole(body, number, length, position))
         ends = array("q", self._counter.ends(body, number, length, position))
         images = [body[start:stop] for start, stop in pairwise(ends)]
         head = bytearray(body[: ends[0]])

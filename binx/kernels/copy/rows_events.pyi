@@ -54,3 +54,19 @@ class RowCounter:
         Raises:
             DamagedError, UnsupportedError: it cannot be read.
         """
+
+    def whole(self, body: Buffer, event_type: int, post_header: int, position: int) -> bytes:
+        """An update's body in which after images have all columns of the before images.
+
+        A column that an after image lacks was not changed: its value is that of the before image, as with
+        MariaDB's ``binlog_row_image=FULL_NODUP``.
+
+        Args:
+            body: as above; of an update, without diffs of JSON documents.
+            event_type: the event's type.
+            post_header: the post-header length of the type.
+            position: offset in the file of the body, for messages.
+
+        Raises:
+            DamagedError, UnsupportedError: it cannot be read.
+        """

@@ -1,6 +1,6 @@
-"""The tables of docs/json.md, made of the vocabulary: ``python -m testdata.json_page`` writes them again.
+"""The tables of docs/json.md and the types of binx.Figures, made of the vocabulary.
 
-A test holds that they are not stale.
+``python -m testdata.json_page`` writes them again; a test holds that they are not stale.
 """
 
 from __future__ import annotations
@@ -9,10 +9,25 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from binx.report.records import RECORDS, JsonRecord
-from binx.report.vocabulary import FIELDS, VERSION
+from binx.report.records import RECORDS, JsonRecord, Member
+from binx.report.vocabulary import (
+    BOOLEAN,
+    FIELDS,
+    GTIDS,
+    INTEGER,
+    NUMBER,
+    NUMBERS,
+    OBJECT,
+    OBJECTS,
+    TEXT,
+    TEXTS,
+    TIME,
+    VERSION,
+)
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "json.md"
+PROJECT = Path(__file__).resolve().parent.parent
+PAGE = PROJECT / "docs" / "json.md"
+FIGURES = PROJECT / "binx" / "api" / "figures.py"
 
 _TABLES = re.compile(r"(?<=<!-- records -->\n)(.*?)(?=<!-- end of records -->)", re.DOTALL)
 _VERSION = re.compile(r"(?<=vocabulary has version )\d+")
@@ -70,5 +85,58 @@ def _linked(record: JsonRecord) -> str:
     return f"[{record.name}](#{record.name})"
 
 
+_PYTHON = {
+    BOOLEAN: "bool",
+    GTIDS: "str",
+    INTEGER: "int",
+    NUMBER: "float",
+    NUMBERS: "list[float]",
+    TEXT: "str",
+    TEXTS: "list[str]",
+    TIME: "str",
+}
+_FIGURES = '''"""The types of :meth:`binx.Binlogs.stats`, made of the vocabulary by ``make transcripts``."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+'''
+
+
+def figures() -> str:
+    """The module with the types of the record of statistics and of its parts."""
+    parts = ["statistics"]
+    for name in parts:
+        for one in RECORDS[name].members.values():
+            if one.record and RECORDS[one.record].members and one.record not in parts:
+                parts.append(one.record)
+    return _FIGURES + "".join(map(_typed, parts))
+
+
+def _typed(name: str) -> str:
+    record = RECORDS[name]
+    what = "What filled the logs: the record statistics" if record.where else f"The record {name}"
+    lines = [f"    {member.name}: {_type_of(member)}" for member in record.members.values()]
+    head = [f"class {_class_name(name)}(TypedDict):", f'    """{what} of ``docs/json.md``."""', ""]
+    return "\n".join(["", "", *head, *lines, ""])
+
+
+def _class_name(name: str) -> str:
+    words = name.removesuffix("_figures").title().replace("_", "")
+    return "Figures" if name == "statistics" else f"{words}Figures"
+
+
+def _type_of(member: Member) -> str:
+    kind = FIELDS[member.name].type
+    if member.record:
+        plain = _class_name(member.record) if RECORDS[member.record].members else "dict[str, Any]"
+        kind = {OBJECT: plain, OBJECTS: f"list[{plain}]"}[kind]
+    else:
+        kind = _PYTHON[kind]
+    kind = f"{kind} | None" if member.can_be_null else kind
+    return f"NotRequired[{kind}]" if member.can_be_absent else kind
+
+
 if __name__ == "__main__":
+    FIGURES.write_text(figures(), "utf-8")
     PAGE.write_text(written_again(PAGE.read_text("utf-8")), "utf-8")

@@ -13,9 +13,10 @@ Opening reads only the ends of the files. Each query reads them again, in bounde
 memory.
 """
 
+from binx.api.figures import Figures
 from binx.api.logs import Binlogs, SelectedTransactions, Transactions
 from binx.api.opening import diff, open, read_state  # noqa: A004 - it is called as binx.open
-from binx.api.records import Figures, TableChange, TransactionRecord
+from binx.api.records import TableChange, TransactionRecord
 
 __all__ = [
     "Binlogs",

@@ -30,7 +30,7 @@ from binx.source.wording import did_you_mean, listed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.api.records import Figures
+    from binx.api.figures import Figures
     from binx.dataset.chain import SourceReport
     from binx.inspect.why import RowChange
     from binx.lake.table_name import TableName
@@ -524,7 +524,7 @@ class Transactions:
             write_changes_views(place)
         missing = selector.missing()
         sentences = [f"not in these files: {missing}"] if missing else []
-        sentences += [f"{report.path}: {loss}" for report in reports for loss in report.manifest["losses"]]
+        sentences += [f"{report.path}: {loss}" for report in reports for loss in report.losses]
         for sentence in (*sentences, *unmatched(DataSet(place), selection, options)):
             warnings.warn(sentence, BinxWarning, stacklevel=2)
         return reports

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypedDict
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.log.file import TransactionScan
@@ -105,35 +104,3 @@ def transaction_record(scan: TransactionScan, table: TransactionTable, index: in
         rows=value("rows", index),
         tables=counts,
     )
-
-
-class Figures(TypedDict):
-    """What filled the logs: the members of ``binx stats --json``, which ``docs/json.md`` lists."""
-
-    transactions: int
-    events: int
-    bytes: int
-    rows: int | None
-    statements: int | None
-    ddl: int
-    first: dict[str, Any] | None
-    last: dict[str, Any] | None
-    complete: bool
-    gtid_set: str
-    missing_gtids: str
-    absent_gtids: str
-    files: list[dict[str, Any]]
-    tables: list[dict[str, Any]]
-    kinds: list[dict[str, Any]]
-    largest: list[dict[str, Any]]
-    longest: list[dict[str, Any]]
-    histogram: dict[str, Any]
-    databases: list[dict[str, Any]]
-    servers: list[dict[str, Any]]
-    threads: list[dict[str, Any]]
-    sizes: list[dict[str, Any]]
-    event_types: list[dict[str, Any]]
-    bursts: list[dict[str, Any]]
-    compression: dict[str, Any]
-    breakdown: dict[str, Any] | None
-    warnings: list[dict[str, Any]]

@@ -89,7 +89,7 @@ class ArchiveLogReport:
             facts |= {
                 "source": self.tables.source,
                 "rows": self.tables.rows,
-                "losses": self.tables.manifest["losses"],
+                "losses": self.tables.losses,
             }
         if self.error is not None:
             facts["error"] = self.error.message
@@ -140,7 +140,7 @@ class RunReport:
         self.finding_count += 0 if log.archived is None else len(log.archived.problems)
         if log.tables is not None:
             self.exported += 1
-            self.loss_count += len(log.tables.manifest["losses"])
+            self.loss_count += len(log.tables.losses)
 
     @property
     def has_problems(self) -> bool:

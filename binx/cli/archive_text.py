@@ -30,7 +30,7 @@ class ArchiveText:
                 more = f" (and {len(damage) - 1:,} more)" if len(damage) > 1 else ""
                 say_warning(f"{log.path}: damaged, archived as it is: {damage[0]}{more}")
         if log.tables is not None:
-            say_losses(f"{log.path}: {loss}" for loss in log.tables.manifest["losses"])
+            say_losses(f"{log.path}: {loss}" for loss in log.tables.losses)
         if self._json:
             self._output.line(json_line("archived_log", log.facts()))
         elif log.error is None and log.state is not ArchiveLogState.PURGEABLE and not self.quiet:

@@ -135,13 +135,21 @@ class SourceReport(NamedTuple):
     """The result for one source.
 
     Attributes:
+        source: its name in the data set.
+        path: the log or backup as it was given.
         kept: the same request committed it earlier; nothing was written.
+        manifest: its manifest, which docs/dataset.md describes.
     """
 
     source: str
     path: str
     kept: bool
     manifest: dict[str, Any]
+
+    @property
+    def state(self) -> str:
+        """``written`` or ``kept``."""
+        return "kept" if self.kept else "written"
 
     @property
     def rows(self) -> int:
@@ -152,6 +160,31 @@ class SourceReport(NamedTuple):
     def transactions(self) -> int:
         """Number of exported transactions."""
         return sum(entry["rows"] for entry in self.manifest["files"] if entry["kind"] == "transactions")
+
+    @property
+    def parquet_files(self) -> int:
+        """Number of Parquet files."""
+        return len(self.manifest["files"])
+
+    @property
+    def parquet_bytes(self) -> int:
+        """Size of the Parquet files."""
+        return sum(entry.get("bytes", 0) for entry in self.manifest["files"])
+
+    @property
+    def gtid_set(self) -> str:
+        """GTIDs of the exported transactions."""
+        return str(self.manifest["gtid_set"])
+
+    @property
+    def losses(self) -> list[str]:
+        """What is missing from the output, in sentences."""
+        return list(self.manifest["losses"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing about the output, in sentences."""
+        return list(self.manifest["warnings"])
 
 
 def source_name(file: BinlogFile) -> str:

@@ -241,4 +241,5 @@ def test_columns_have_the_names_of_reports() -> None:
 
 def test_the_page_says_what_is() -> None:
     page = json_page.PAGE.read_text("utf-8")
+    assert json_page.FIGURES.read_text("utf-8") == json_page.figures(), "run `make transcripts`"
     assert page == json_page.written_again(page), "run `make transcripts`"

@@ -6,6 +6,8 @@ Sources: MySQL's libs/mysql/binlog/event/codecs/binary.cpp
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import cache
@@ -15,8 +17,8 @@ from typing import IO, NamedTuple, cast
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
-from binx.kernels.walk.scan import payload_fields
-from binx.kernels.walk.scan import whole_events as count_whole_events
+from binx.kernels.walk.payloads import OpenedPayloads, payload_fields, small_payloads
+from binx.kernels.walk.payloads import whole_events as count_whole_events
 
 _CHUNK_SIZE = 1 << 20
 _MAX_WINDOW = 1 << 27
@@ -159,16 +161,54 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
         )
 
 
-class errors_at_event:  # noqa: N801
-    """Make errors in decompressed bytes refer to the event that contains them.
+def open_small_payloads(
+    window: memoryview, origin: int, position: int, checksum_size: int
+) -> tuple[OpenedPayloads, int]:
+    """Decompress the small payloads in a window together, from an event on, up to a megabyte of events.
 
-    Decompressed bytes have no offset in the file, so errors get the offset of the outer event; the message
-    names the inner event.
+    Args:
+        window: bytes of the log.
+        origin: offset in the log of the window's first byte.
+        position: offset in the log of an event.
+        checksum_size: bytes of an event's checksum.
+
+    Returns:
+        What could be decompressed so, and the offset of the last payload event that was tried. Nothing is if
+        one of them is damaged: each by itself says what is wrong.
+    """
+    positions, segments, sizes = small_payloads(window, origin, position, checksum_size, _CHUNK_SIZE)
+    if not positions:
+        return OpenedPayloads(b"", []), position
+    import zstandard
+
+    try:
+        compressed = zstandard.BufferWithSegments(window, segments)
+        segmented = _decompressor().decompress_all(compressed, decompressed_sizes=sizes, threads=0)
+    except zstandard.ZstdError:
+        opened = OpenedPayloads(b"", [])
+    else:
+        opened = OpenedPayloads(positions, [segmented[number] for number in range(len(segmented))])
+    return opened, int.from_bytes(positions[-8:], sys.byteorder)
+
+
+def in_event(error: BinxError, position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> None:
+    """Make an error in decompressed bytes refer to the event that contains them.
+
+    Decompressed bytes have no offset in the file, so the error gets the offset of the outer event; the
+    message names the inner event.
 
     Args:
         position: the outer event's offset in the file.
         event: the name of its type.
     """
+    inner, error.event, error.offset = error.event, event, position
+    if inner not in (None, event):
+        error.args = (f"in a {inner} event that it holds: {error.message}",)
+        error.message = error.args[0]
+
+
+class errors_at_event:  # noqa: N801
+    """Make errors in decompressed bytes refer to the event that contains them, see :func:`in_event`."""
 
     __slots__ = ("_event", "_position")
 
@@ -182,10 +222,7 @@ class errors_at_event:  # noqa: N801
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Complete an error."""
         if isinstance(error, BinxError):
-            inner, error.event, error.offset = error.event, self._event, self._position
-            if inner not in (None, self._event):
-                error.args = (f"in a {inner} event that it holds: {error.message}",)
-                error.message = error.args[0]
+            in_event(error, self._position, self._event)
 
 
 class PayloadCache:
@@ -199,6 +236,21 @@ class PayloadCache:
         self._limit = limit
         self._cached_bytes = 0
         self._cached: dict[int, tuple[list[memoryview], int]] = {}
+        self._opened: deque[OpenedPayloads] = deque()
+
+    def add(self, opened: OpenedPayloads) -> None:
+        """Cache small payloads, if they fit; they follow those that were added before."""
+        if self._cached_bytes + len(opened) <= self._limit:
+            self._opened.append(opened)
+            self._cached_bytes += len(opened)
+
+    def opened(self, position: int) -> OpenedPayloads | None:
+        """Return the small payloads among which the one at an offset is, and drop those before them."""
+        while self._opened and self._opened[0].last < position:
+            self._cached_bytes -= len(self._opened.popleft())
+        if self._opened and self._opened[0].at(position) is not None:
+            return self._opened[0]
+        return None
 
     def first(self, payload: TransactionPayload) -> Iterator[memoryview]:
         """Yield the events as :func:`whole_events` does, and cache them once all are consumed."""
@@ -232,6 +284,7 @@ class PayloadCache:
     def clear(self) -> None:
         """Drop all cached payloads."""
         self._cached.clear()
+        self._opened.clear()
         self._cached_bytes = 0
 
 
@@ -241,7 +294,9 @@ class _Decompressor(local):
     def __init__(self) -> None:
         import zstandard
 
-        self.decompress = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompress
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        self.decompress = decompressor.decompress
+        self.decompress_all = decompressor.multi_decompress_to_buffer
 
 
 @cache

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from binx.errors import BinxError, TruncatedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventHeader, EventType, parse_header
-from binx.event.payload import PayloadCache, errors_at_event, whole_events
+from binx.event.payload import PayloadCache, errors_at_event, in_event, open_small_payloads, whole_events
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
@@ -77,6 +77,8 @@ class Scan:
         if texts and level is not Level.LEVEL_INDEX and all(map(str.isascii, texts)):
             self._scanner.search_texts([text.lower().encode() for text in texts])
         self._format = begin.format
+        # Payloads up to this offset, of those that were not opened together, are decompressed one by one.
+        self._alone = -1
         self._stop = _NO_STOP if begin.stop is None else begin.stop
         self._verify = verify
         self._salvage = _salvage(file, self._scanner) if salvages else None
@@ -268,7 +270,12 @@ class Scan:
         """Walk a window as far as possible."""
         scanner = self._scanner
         while True:
-            stop: int = scanner.feed(window, origin, limit)
+            try:
+                stop: int = scanner.feed(window, origin, limit)
+            except BinxError as error:
+                if scanner.in_payload:
+                    in_event(error, scanner.position)
+                raise
             if stop == Stop.STOP_PAYLOAD:
                 self._feed_payload(window, origin)
             elif stop == Stop.STOP_BEYOND:
@@ -311,12 +318,22 @@ class Scan:
         scanner.skip(header.size, header.type)
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
-        """Count the contents of a compressed payload."""
-        scanner = self._scanner
-        header = parse_header(window, scanner.position, origin=origin)
-        payload = stored_payload(self.file.source, header, window, origin, self._format)
-        for events in whole_events(payload) if self.payloads is None else self.payloads.first(payload):
-            with errors_at_event(payload.position):
+        """Walk the contents of a compressed payload; small ones after it are decompressed with it."""
+        scanner, position = self._scanner, self._scanner.position
+        inner: Iterable[memoryview] = ()
+        if position > self._alone:
+            opened, self._alone = open_small_payloads(window, origin, position, self._format.checksum_size)
+            if (events := opened.at(position)) is not None:
+                scanner.open_payloads(opened)
+                if self.payloads is not None:
+                    self.payloads.add(opened)
+                inner = (events,)
+        if not inner:
+            header = parse_header(window, position, origin=origin)
+            payload = stored_payload(self.file.source, header, window, origin, self._format)
+            inner = whole_events(payload) if self.payloads is None else self.payloads.first(payload)
+        for events in inner:
+            with errors_at_event(position):
                 scanner.feed_inner(events)
         scanner.end_payload()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
-from binx.event.payload import PayloadCache, errors_at_event, whole_events
+from binx.event.payload import PayloadCache, errors_at_event, in_event, whole_events
 from binx.event.rows import plain_rows_event
 from binx.kernels.rows.builder import RowBuilder
 from binx.kernels.rows.images import Need, RowDecoder
@@ -194,6 +194,8 @@ class ChangeDecoder:
                     released = origin
                 window = self.file.events_window(origin, stop)
         except BinxError as error:
+            if decoder.take_inner() is not None:
+                in_event(error, decoder.position)
             raise error.at(path=self.file.path, gtid=self._gtid(table)) from error.__cause__
         source.release(released, stop)
 
@@ -276,17 +278,25 @@ class ChangeDecoder:
     ) -> Iterator[ChangeBatch | Statement]:
         """Handle the need for which the kernel returned."""
         decoder = self._decoder
-        if need == Need.NEED_BUILDER:
+        inner = decoder.take_inner()
+        if inner is None and need == Need.NEED_BUILDER:
             self._set_builder(table)
             return
-        if need in _FLUSHES:
+        if inner is None and need in _FLUSHES:
             yield from self._hand_over(need)
             return
+        if need == Need.NEED_PAYLOAD and self.payloads is not None:
+            opened = self.payloads.opened(decoder.position)
+            if opened is not None:
+                decoder.open_payloads(opened)
+                return
         header = parse_header(window, decoder.position, origin=origin)
         start, checksum = decoder.position - origin, table.format.checksum_size
         event = window[start : start + header.size]
         body = event[HEADER_SIZE : header.size - checksum]
-        if need == Need.NEED_PAYLOAD:
+        if inner is not None:
+            yield from self._feed(inner[0], header, table, inner[1], need)
+        elif need == Need.NEED_PAYLOAD:
             if header.end > table.value("end", decoder.index):
                 raise _truncated(header.position)
             payload = partial(stored_payload, self.file.source, header, window, origin, table.format)
@@ -301,15 +311,21 @@ class ChangeDecoder:
         decoder.pass_bytes(header.size)
 
     def _feed(
-        self, events: memoryview, outer: EventHeader, table: TransactionTable
+        self,
+        events: memoryview,
+        outer: EventHeader,
+        table: TransactionTable,
+        offset: int = 0,
+        need: int = Need.NEED_NOTHING,
     ) -> Iterator[ChangeBatch | Statement]:
-        """Decode the decompressed events of the current event; they must be whole."""
+        """Decode the decompressed events of the current event; they must be whole.
+
+        Args:
+            offset: where the kernel returned in them.
+            need: why it returned.
+        """
         decoder = self._decoder
-        offset = 0
-        while offset < len(events):
-            with errors_at_event(outer.position, outer.name):
-                need, consumed = decoder.run_inner(events[offset:])
-            offset += consumed
+        while True:
             if need == Need.NEED_BUILDER:
                 self._set_builder(table)
             elif need == Need.NEED_STATEMENT:
@@ -324,6 +340,11 @@ class ChangeDecoder:
                     "expected no compressed event within a compressed payload, found one",
                     offset=decoder.position,
                 )
+            if offset >= len(events):
+                return
+            with errors_at_event(outer.position, outer.name):
+                need, consumed = decoder.run_inner(events[offset:])
+            offset += consumed
 
     def _take_statement(
         self, body: memoryview, header: EventHeader, table: TransactionTable

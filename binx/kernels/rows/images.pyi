@@ -8,6 +8,7 @@ from typing_extensions import Buffer
 from binx.kernels.rows.builder import RowBuilder
 from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.payloads import OpenedPayloads
 
 class Need(IntEnum):
     """Why the decoder returned to Python."""
@@ -104,6 +105,15 @@ class RowDecoder:
 
         Raises:
             DamagedError, UnsupportedError: a rows event cannot be decoded.
+        """
+
+    def open_payloads(self, opened: OpenedPayloads) -> None:
+        """Decode the events of these payloads where :meth:`run` comes to them, and return for others."""
+
+    def take_inner(self) -> tuple[memoryview, int] | None:
+        """Return a payload's events and where to go on in them, if :meth:`run` returned or failed in one.
+
+        The caller takes the payload over: the next call returns None.
         """
 
     def run_inner(self, window: Buffer) -> tuple[int, int]:

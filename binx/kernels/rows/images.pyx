@@ -16,6 +16,7 @@ from binx.kernels.rows.system cimport Origin
 from binx.kernels.rows.counting cimport RowsEvent, count_images, count_old_times, open_rows
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
 from binx.kernels.walk.events cimport *
+from binx.kernels.walk.payloads cimport OpenedPayloads
 from binx.kernels.bitmaps cimport bit_at
 from binx.kernels.rows.layouts cimport TableLayout, TableMaps
 from binx.kernels.rows.undone cimport UndoneRun, UndoneRuns, is_undone
@@ -117,6 +118,12 @@ cdef class RowDecoder:
     cdef int64_t bytes_before
     # Position in the current rows event's body at which decoding resumes after a flush; else 0.
     cdef int64_t resumed_at
+    # Small payloads that are decompressed already. Where the events of one made the decoder return: its events, their
+    # bytes, and offset of the next; else NULL.
+    cdef OpenedPayloads opened
+    cdef const uint8_t *inner_events
+    cdef int64_t inner_size
+    cdef int64_t inner_at
 
     def __init__(self, int64_t file_number, int64_t row_limit, int64_t byte_limit, int64_t memory_limit):
         self.file_number = file_number
@@ -124,6 +131,7 @@ cdef class RowDecoder:
         self.byte_limit = byte_limit
         self.memory_limit = memory_limit
         self.maps = TableMaps()
+        self.opened = OpenedPayloads(b"", [])
         self.builders = {}
 
     def __dealloc__(self):
@@ -151,6 +159,7 @@ cdef class RowDecoder:
         self.index = -1
         self.decoding = False
         self.resumed_at = 0
+        self.inner_events = NULL
         self.position = 0
         self.end = 0
 
@@ -167,27 +176,45 @@ cdef class RowDecoder:
         self.full = <object> self.current_builder if need == NEED_FLUSH else None
         return need
 
+    def open_payloads(self, OpenedPayloads opened not None):
+        self.opened = opened
+
+    def take_inner(self):
+        cdef int64_t start
+        if self.inner_events == NULL:
+            return None
+        start = self.inner_events - self.opened.base
+        self.inner_events = NULL
+        return memoryview(self.opened.events)[start : start + self.inner_size], self.inner_at
+
     def run_inner(self, const uint8_t[::1] window):
         cdef int64_t at = 0
         cdef int need = NEED_NOTHING
-        cdef Header header
-        cdef Cursor body
         try:
-            with nogil:
-                while need == NEED_NOTHING and window.shape[0] - at >= HEADER_SIZE:
-                    header = header_of(&window[at])
-                    if header.size < HEADER_SIZE or header.size > window.shape[0] - at:
-                        break
-                    body = cursor_over(&window[at] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
-                    need = self.take_event(&header, &body, self.position)
-                    self.event_size = header.size
-                    if need != NEED_BUILDER and not self.resumed_at:
-                        at += header.size
+            if window.shape[0]:
+                with nogil:
+                    need = self.walk_inner(&window[0], window.shape[0], &at)
         except BaseException:
             self.drop_event()
             raise
         self.full = <object> self.current_builder if need == NEED_FLUSH else None
         return need, at
+
+    cdef int walk_inner(self, const uint8_t *events, int64_t size, int64_t *at) except -1 nogil:
+        """Process decompressed events that replace the one at ``position``, from an offset on; return a Need."""
+        cdef int need = NEED_NOTHING
+        cdef Header header
+        cdef Cursor body
+        while need == NEED_NOTHING and size - at[0] >= HEADER_SIZE:
+            header = header_of(events + at[0])
+            if header.size < HEADER_SIZE or header.size > size - at[0]:
+                break
+            body = cursor_over(events + at[0] + HEADER_SIZE, header.size - HEADER_SIZE, self.position)
+            need = self.take_event(&header, &body, self.position)
+            self.event_size = header.size
+            if need != NEED_BUILDER and not self.resumed_at:
+                at[0] += header.size
+        return need
 
     cdef int drop_event(self) except -1:
         """Discard the rows of the event whose decoding failed, so that no builder keeps a part of it."""
@@ -289,7 +316,18 @@ cdef class RowDecoder:
             self.event_size = header.size
             if header.type == TRANSACTION_PAYLOAD_EVENT:
                 # It may be larger than any window, so it is read in pieces.
-                return NEED_PAYLOAD
+                if header.size > self.end - self.position:
+                    return NEED_PAYLOAD
+                self.inner_events = self.opened.find(self.position, &self.inner_size)
+                if self.inner_events == NULL:
+                    return NEED_PAYLOAD
+                self.inner_at = 0
+                need = self.walk_inner(self.inner_events, self.inner_size, &self.inner_at)
+                if need != NEED_NOTHING:
+                    return need
+                self.inner_events = NULL
+                self.position += header.size
+                continue
             if header.size > available:
                 return NEED_WINDOW
             body = body_of(base + (self.position - origin), &header, header.size, self.checksum_size, self.position)

@@ -2,10 +2,11 @@
 """Find the next event in a window, classify it for the boundary state machine, and report invalid ones."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.walk.machine cimport *
-from binx.kernels.cursor cimport Cursor, ahead, little, remaining, take, take_packed
+from binx.kernels.cursor cimport Cursor, ahead, cursor_over, little, remaining, take, take_packed
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport MARIADB_STANDALONE
 from binx.kernels.walk.statements cimport *
@@ -15,6 +16,7 @@ cdef enum:
     # Fields of Transaction_payload_event: type, length and value, all length-encoded.
     PAYLOAD_END_MARK = 0
     PAYLOAD_UNCOMPRESSED_SIZE = 3
+    PAYLOAD_FIELDS = 4
 
 
 cdef inline int classify_query(
@@ -90,35 +92,40 @@ cdef inline int classify(
     return 0
 
 
-cdef inline int bad_payload(Cursor *body) except -1 with gil:
-    from binx.errors import DamagedError
-
-    raise DamagedError(
-        "a field of the payload event is longer than its length says",
-        offset=body.origin,
-        event="TRANSACTION_PAYLOAD",
-    )
+cdef struct PayloadFields:
+    # By the number of the field: the payload's size is 1, its compression 2, its size before that 3.
+    uint64_t[PAYLOAD_FIELDS] values
+    bint[PAYLOAD_FIELDS] known
 
 
-cdef inline int read_payload_fields(Cursor *body, Transaction *transaction) except -1 nogil:
-    """Record that a transaction is compressed, and its uncompressed size."""
-    cdef Cursor fields = body[0]
-    cdef uint64_t field
-    cdef uint64_t size
-    cdef uint64_t value
-    cdef int64_t end
+cdef inline int take_payload_fields(Cursor *body, PayloadFields *fields) except -1 nogil:
+    """Read the fields of a payload event; the cursor ends at the compressed bytes."""
+    cdef Cursor value
+    cdef uint64_t field = 1
+    cdef uint64_t size = 0
+    cdef int64_t start
+    memset(fields, 0, sizeof(PayloadFields))
     while True:
-        take_packed(&fields, &field)
+        take_packed(body, &field)
         if field == PAYLOAD_END_MARK:
-            break
-        take_packed(&fields, &size)
-        end = fields.position + <int64_t> size
-        if field == PAYLOAD_UNCOMPRESSED_SIZE:
-            take_packed(&fields, &value)
-            transaction.uncompressed_bytes = <int64_t> (value & <uint64_t> 0x7FFFFFFFFFFFFFFF)
-        if end < fields.position:
-            bad_payload(&fields)
-        take(&fields, end - fields.position)
+            return 0
+        take_packed(body, &size)
+        start = body.origin + body.position
+        value = cursor_over(take(body, <int64_t> size), <int64_t> size, start)
+        if field < PAYLOAD_FIELDS:
+            take_packed(&value, &fields.values[field])
+            fields.known[field] = True
+
+
+cdef inline int read_payload_fields(const Cursor *body, Transaction *transaction) except -1 nogil:
+    """Record that a transaction is compressed, and its uncompressed size."""
+    cdef Cursor rest = ahead(body)
+    cdef PayloadFields fields
+    take_payload_fields(&rest, &fields)
+    if fields.known[PAYLOAD_UNCOMPRESSED_SIZE]:
+        transaction.uncompressed_bytes = <int64_t> (
+            fields.values[PAYLOAD_UNCOMPRESSED_SIZE] & <uint64_t> 0x7FFFFFFFFFFFFFFF
+        )
     transaction.flags |= COMPRESSED
     return 0
 

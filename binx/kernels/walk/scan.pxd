@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.walk.events cimport Header
 from binx.kernels.walk.machine cimport TransactionMachine
+from binx.kernels.walk.payloads cimport OpenedPayloads
 from binx.kernels.transactions.wanted cimport Wanted
 
 cpdef enum Level:
@@ -46,6 +47,9 @@ cdef class Scanner(TransactionMachine):
     cdef uint32_t vouched_stored
     cdef uint32_t vouched_found
     cdef uint8_t pending_type
+    # Small payloads that are decompressed already; whether the walk was in one of them when it raised an error.
+    cdef OpenedPayloads opened
+    cdef readonly bint in_payload
     cdef uint64_t type_counts[256]
     cdef uint64_t type_bytes[256]
     cdef uint64_t inner_type_counts[256]
@@ -54,6 +58,12 @@ cdef class Scanner(TransactionMachine):
     cdef readonly int64_t first_misplaced
     cdef readonly int64_t unplaced
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil
+    @cython.final
+    cdef void pass_event(self, int64_t size, uint8_t event_type) noexcept nogil
+    @cython.final
+    cdef int walk_inner(self, const uint8_t *events, int64_t length) except -1 nogil
+    @cython.final
+    cdef int close_payload(self) except -1 nogil
     @cython.final
     cdef void compare_position(self, const Header *header) noexcept nogil
     cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil

@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing_extensions import Buffer
 
 from binx.kernels.walk.machine import TransactionMachine
+from binx.kernels.walk.payloads import OpenedPayloads
 
 class Level(IntEnum):
     """How much a scan reads; see the module ``scan.pyx``."""
@@ -24,27 +25,6 @@ class Stop(IntEnum):
     STOP_COMPRESSED_ROWS = 5
     STOP_BEYOND = 6
 
-def whole_events(window: Buffer) -> tuple[int, int]:
-    """Return the bytes of whole events at a window's start, and the size field of the event after them.
-
-    The second is 0 if that event's header is truncated, and less than a header if the size is invalid.
-    """
-
-def payload_fields(body: Buffer, origin: int) -> tuple[int, int | None, int | None, int | None]:
-    """Read the fields of a TRANSACTION_PAYLOAD event before its compressed bytes.
-
-    Args:
-        body: the event's bytes after its header, or the first of them.
-        origin: offset in the file of the first byte.
-
-    Returns:
-        The number of bytes that the fields take; the payload's size, its compression and its size before it
-        was compressed, each None if the event does not have it.
-
-    Raises:
-        DamagedError: the fields do not fit the bytes.
-    """
-
 class Scanner(TransactionMachine):
     """A scan of one file, resumable at every event.
 
@@ -57,6 +37,7 @@ class Scanner(TransactionMachine):
         is_seeking: whether the scan still seeks the start of a transaction, see :meth:`seek`.
         resumed: the offset at which it was found; -1 if it was not.
         ends_passed: number of transaction ends that were skipped while seeking.
+        in_payload: whether the last error was in an event of a payload that :meth:`open_payloads` gave.
     """
 
     drift: int
@@ -67,6 +48,7 @@ class Scanner(TransactionMachine):
     is_seeking: bool
     resumed: int
     ends_passed: int
+    in_payload: bool
 
     def __init__(
         self, level: int, file_size: int, position: int, transitions: tuple[bytes, bytes, bytes], verify: bool
@@ -127,8 +109,11 @@ class Scanner(TransactionMachine):
             DamagedError: an event is invalid.
         """
 
+    def open_payloads(self, opened: OpenedPayloads) -> None:
+        """Walk the events of these payloads where the scan comes to them, and return for others."""
+
     def feed_inner(self, events: Buffer) -> None:
-        """Scan events of a decompressed payload, which must be whole; see :func:`whole_events`.
+        """Scan events of a decompressed payload, which must be whole.
 
         Raises:
             DamagedError, UnsupportedError: as for :meth:`feed`.

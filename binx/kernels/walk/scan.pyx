@@ -11,10 +11,10 @@ compressed payload or rows event whose content must be counted, the end of the w
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from binx.kernels.crc32 cimport crc32
-from binx.kernels.cursor cimport Cursor, cursor_over, take, take_packed
+from binx.kernels.cursor cimport Cursor, cursor_over
 from binx.kernels.hashing cimport slot_of
 from binx.kernels.output cimport append, release
 from binx.kernels.transactions.table cimport TableCount, Transaction, TransactionTable
@@ -27,6 +27,7 @@ from binx.kernels.walk.classify cimport (
     stored_checksum,
     whole_event,
 )
+from binx.kernels.walk.payloads cimport OpenedPayloads
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, distrust, jump, terminal_bytes
 from binx.kernels.walk.machine cimport *
@@ -41,53 +42,6 @@ cdef int bad_inner(const char *found, int64_t position) except -1 with gil:
         f"expected one whole transaction in the compressed payload, found {found.decode()}",
         offset=position,
         event="TRANSACTION_PAYLOAD",
-    )
-
-
-cdef enum:
-    # Their numbers are 1 to 3: the payload's size, its compression, and its size before that.
-    PAYLOAD_FIELDS = 4
-
-
-def whole_events(const uint8_t[::1] window not None):
-    cdef int64_t at = 0
-    cdef int64_t size = 1
-    cdef int64_t claimed = 0
-    if window.shape[0] == 0:
-        return 0, 0
-    with nogil:
-        while size > 0:
-            size = whole_event(&window[0], window.shape[0], at)
-            at += size if size > 0 else 0
-        if window.shape[0] - at >= HEADER_SIZE:
-            claimed = header_of(&window[at]).size
-    return at, claimed
-
-
-def payload_fields(const uint8_t[::1] body not None, int64_t origin):
-    cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], origin)
-    cdef Cursor inner
-    cdef uint64_t field = 1
-    cdef uint64_t size = 0
-    cdef uint64_t[PAYLOAD_FIELDS] values = [0, 0, 0, 0]
-    cdef bint[PAYLOAD_FIELDS] known = [False, False, False, False]
-    cdef int64_t start
-    with nogil:
-        while True:
-            take_packed(&cursor, &field)
-            if field == 0:
-                break
-            take_packed(&cursor, &size)
-            start = cursor.origin + cursor.position
-            inner = cursor_over(take(&cursor, <int64_t> size), <int64_t> size, start)
-            if field < PAYLOAD_FIELDS:
-                take_packed(&inner, &values[field])
-                known[field] = True
-    return (
-        cursor.position,
-        values[1] if known[1] else None,
-        values[2] if known[2] else None,
-        values[3] if known[3] else None,
     )
 
 
@@ -108,6 +62,7 @@ cdef class Scanner(TransactionMachine):
         self.verify = verify
         self.vouched = -1
         self.first_misplaced = -1
+        self.opened = OpenedPayloads(b"", [])
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
         set_post_header(self.post_header, &post_header[0], post_header.shape[0])
@@ -115,6 +70,11 @@ cdef class Scanner(TransactionMachine):
         self.checksum_size = checksum_size
 
     def skip(self, int64_t size, uint8_t event_type):
+        self.pass_event(size, event_type)
+
+    @cython.final
+    cdef void pass_event(self, int64_t size, uint8_t event_type) noexcept nogil:
+        """Count an event of the current transaction, and go on after it."""
         self.position += size
         self.type_counts[event_type] += 1
         self.type_bytes[event_type] += size
@@ -180,35 +140,51 @@ cdef class Scanner(TransactionMachine):
                 body = body_of(&window[0], &header, header.size, self.checksum_size, self.position)
                 jump(self, &body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
 
-    def feed_inner(self, const uint8_t[::1] events):
+    def open_payloads(self, OpenedPayloads opened not None):
+        self.opened = opened
+
+    def feed_inner(self, const uint8_t[::1] events not None):
+        if events.shape[0]:
+            with nogil:
+                self.walk_inner(&events[0], events.shape[0])
+
+    @cython.final
+    cdef int walk_inner(self, const uint8_t *events, int64_t length) except -1 nogil:
+        """Walk the events in a payload, or some of them."""
         cdef int64_t at = 0
         cdef int64_t size
         cdef Header header
         cdef Cursor body
-        with nogil:
-            while at < events.shape[0]:
-                size = whole_event(&events[0], events.shape[0], at)
-                if size <= 0:
-                    bad_inner(b"an event that is cut", self.position)
-                header = header_of(&events[at])
-                if self.inner_kind != NO_KIND:
-                    bad_inner(b"events behind the end of the transaction", self.position)
-                if (
-                    header.type == TRANSACTION_PAYLOAD_EVENT
-                    or MARIADB_QUERY_COMPRESSED_EVENT <= header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
-                ):
-                    bad_inner(b"a compressed event within it", self.position)
-                body = cursor_over(&events[at] + HEADER_SIZE, size - HEADER_SIZE, self.position)
-                self.step(&body, &header, self.position, INSIDE_PAYLOAD)
-                self.inner_type_counts[header.type] += 1
-                at += size
+        while at < length:
+            size = whole_event(events, length, at)
+            if size <= 0:
+                bad_inner(b"an event that is cut", self.position)
+            header = header_of(events + at)
+            if self.inner_kind != NO_KIND:
+                bad_inner(b"events behind the end of the transaction", self.position)
+            if (
+                header.type == TRANSACTION_PAYLOAD_EVENT
+                or MARIADB_QUERY_COMPRESSED_EVENT <= header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
+            ):
+                bad_inner(b"a compressed event within it", self.position)
+            body = cursor_over(events + at + HEADER_SIZE, size - HEADER_SIZE, self.position)
+            self.step(&body, &header, self.position, INSIDE_PAYLOAD)
+            self.inner_type_counts[header.type] += 1
+            at += size
+        return 0
 
     def end_payload(self):
-        cdef int64_t size = self.payload_size
+        with nogil:
+            self.close_payload()
+
+    @cython.final
+    cdef int close_payload(self) except -1 nogil:
+        """End the transaction whose events were in a payload."""
         if self.inner_kind == NO_KIND:
             bad_inner(b"one without its end", self.position)
-        self.push(self.inner_kind, self.inner_timestamp, self.position + size)
-        self.skip(size, TRANSACTION_PAYLOAD_EVENT)
+        self.push(self.inner_kind, self.inner_timestamp, self.position + self.payload_size)
+        self.pass_event(self.payload_size, TRANSACTION_PAYLOAD_EVENT)
+        return 0
 
     def feed_replacement(self, const uint8_t[::1] event, int64_t size):
         cdef Cursor body
@@ -233,6 +209,9 @@ cdef class Scanner(TransactionMachine):
         cdef uint32_t found
         cdef int jumped
         cdef int framed
+        cdef const uint8_t *events
+        cdef int64_t length = 0
+        self.in_payload = False
         while self.position < limit:
             framed = frame_event(
                 base, size, origin, self.position, self.file_size, self.checksum_size, self.vouched, False, &header
@@ -281,7 +260,14 @@ cdef class Scanner(TransactionMachine):
             if self.level == LEVEL_TABLES:
                 if header.type == TRANSACTION_PAYLOAD_EVENT:
                     self.begin_payload(&body, &header)
-                    return STOP_PAYLOAD
+                    events = self.opened.find(self.position, &length)
+                    if events == NULL:
+                        return STOP_PAYLOAD
+                    self.in_payload = True
+                    self.walk_inner(events, length)
+                    self.close_payload()
+                    self.in_payload = False
+                    continue
                 if is_compressed_rows(header.type):
                     self.pending_type = header.type
                     return STOP_COMPRESSED_ROWS

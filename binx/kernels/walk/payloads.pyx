@@ -78,7 +78,8 @@ def small_payloads(
                 take_payload_fields(&body, &fields)
                 # Only zstd; the size as it will be has to be known, and zstd does not make anything of nothing.
                 if (
-                    fields.values[2] != 0
+                    not fields.known[2]
+                    or fields.values[2] != 0
                     or not fields.known[1]
                     or fields.values[1] != <uint64_t> (body.size - body.position)
                     or not 0 < fields.values[3] <= <uint64_t> left

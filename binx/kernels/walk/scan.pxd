@@ -47,7 +47,7 @@ cdef class Scanner(TransactionMachine):
     cdef uint32_t vouched_stored
     cdef uint32_t vouched_found
     cdef uint8_t pending_type
-    # Small payloads that are decompressed already; whether the walk was in one of them when it raised an error.
+    # Small payloads that are decompressed already; whether the walk was in a payload when it raised an error.
     cdef OpenedPayloads opened
     cdef readonly bint in_payload
     cdef uint64_t type_counts[256]

@@ -37,7 +37,7 @@ class Scanner(TransactionMachine):
         is_seeking: whether the scan still seeks the start of a transaction, see :meth:`seek`.
         resumed: the offset at which it was found; -1 if it was not.
         ends_passed: number of transaction ends that were skipped while seeking.
-        in_payload: whether the last error was in an event of a payload that :meth:`open_payloads` gave.
+        in_payload: whether the last error of :meth:`feed` was in a payload event.
     """
 
     drift: int

@@ -259,11 +259,12 @@ cdef class Scanner(TransactionMachine):
                     return STOP_BEYOND
             if self.level == LEVEL_TABLES:
                 if header.type == TRANSACTION_PAYLOAD_EVENT:
+                    self.in_payload = True
                     self.begin_payload(&body, &header)
                     events = self.opened.find(self.position, &length)
                     if events == NULL:
+                        self.in_payload = False
                         return STOP_PAYLOAD
-                    self.in_payload = True
                     self.walk_inner(events, length)
                     self.close_payload()
                     self.in_payload = False

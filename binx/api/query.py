@@ -17,7 +17,8 @@ from functools import partial
 from os import PathLike, fspath, getpid
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from binx.api.logs import Binlogs, Transactions, state_of
 from binx.api.opening import open as open_logs
@@ -101,6 +102,21 @@ class Database:
             if is_isolated:
                 self._run("SET enable_external_access = false")
                 self._run("SET lock_configuration = true")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._source}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close DuckDB's connection; the source stays open."""
+        self.connection.close()
 
     def sql(self, text: str) -> duckdb.DuckDBPyRelation:
         """Return the result of a query, which is computed when it is fetched.

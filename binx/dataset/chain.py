@@ -22,6 +22,7 @@ from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.reading import Reading, no_table
 from binx.source.names import number_of
 from binx.source.plain import STANDARD_INPUT_NAME
+from binx.source.wording import counted
 from binx.storage.store import MANIFESTS, Store
 
 Definition = tuple[str, str, StatementContext]
@@ -145,6 +146,10 @@ class SourceReport(NamedTuple):
     path: str
     kept: bool
     manifest: dict[str, Any]
+
+    def __repr__(self) -> str:
+        counts = f"{counted(self.transactions, 'transaction')}, {counted(self.rows, 'row')}"
+        return f"<{type(self).__name__} {self.source}: {self.state}, {counts}>"
 
     @property
     def state(self) -> str:

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from binx.report.document import json_line
+from binx.source.wording import counted
 
 
 class LogProblemKind(Enum):
@@ -204,6 +205,11 @@ class VerifyReport(NamedTuple):
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     checksums: bool
+
+    def __repr__(self) -> str:
+        found = "ok" if self.ok else counted(len(self.problems), "problem")
+        counts = f"{counted(len(self.files), 'log')}, {counted(self.transactions, 'transaction')}"
+        return f"<{type(self).__name__} {found}: {counts}>"
 
     @property
     def ok(self) -> bool:

@@ -53,7 +53,9 @@ def test_an_isolated_database_reads_no_other_files(sql: str, tmp_path: Path) -> 
     secret.write_text("password\nhunter2\n")
     text = sql.format(file=secret, folder=tmp_path)
     with binx.open(LOGS[0]) as log:
-        assert binx.Database(log).batches(text).read_all().num_rows == 1
+        with binx.Database(log) as database:
+            assert database.batches(text).read_all().num_rows == 1
+            assert repr(database) == f"<Database of {log!r}>"
         with pytest.raises(BinxError):
             binx.Database(log, is_isolated=True).batches(text).read_all()
 

@@ -441,6 +441,7 @@ def test_the_package_lists_what_it_offers_and_results_say_what_they_are() -> Non
     with binx.open(LOGS) as logs:
         assert repr(logs) == "<binlogs mysql-bin.000001, mysql-bin.000002, mysql-bin.000003 and 2 more>"
         assert repr(logs.select(kind="ddl")).endswith(" and 2 more: kind='ddl'>")
+        assert repr(logs.verify()) == "<VerifyReport ok: 5 logs, 1,629 transactions>"
     assert repr(logs).startswith("<closed binlogs ")
     for ask in (logs.index, logs.tables, logs.select, logs.stats, logs.verify):
         with pytest.raises(UsageError, match="the logs are closed"):
@@ -506,6 +507,7 @@ def test_files_and_data_sets_are_written_as_by_the_commands(tmp_path: Path) -> N
             chosen.extract(tmp_path / "visits.json", "json")
         chosen.extract(tmp_path / "visits.json", "json", force=True)
         reports = chosen.to_parquet(tmp_path / "lake")
+        assert re.fullmatch(r"<SourceReport mysql-bin\.000001\.\w{8}: written, .* rows?>", repr(reports[0]))
         expected = chosen.changes("shop.visits").read_all().num_rows
         assert sum(report.rows for report in reports) == expected
         read = binx.read_changes(str(tmp_path / "lake"), "shop.visits").read_all()

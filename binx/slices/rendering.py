@@ -160,8 +160,9 @@ def changes_of(
     parts: Callable[[ChangeGroup], Iterable[bytes | Part]],
     marks: Callable[[ChangeGroup], pa.Array] | None = None,
     statement: Callable[[ChangeGroup], tuple[bytes, bytes, bytes] | None] | None = None,
+    groups: Iterable[ChangeGroup] | None = None,
 ) -> list[Changes]:
-    """Group a batch's row changes by structure."""
+    """Return the texts of a batch's row changes, in groups of one structure; all in as few as possible."""
     versions, rows = images.integers("_commit_version"), images.integers("_row")
     return [
         Changes(
@@ -173,7 +174,7 @@ def changes_of(
             None if marks is None else marks(group),
             None if statement is None else statement(group),
         )
-        for group in images.groups()
+        for group in (images.groups() if groups is None else groups)
     ]
 
 

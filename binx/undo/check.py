@@ -1,10 +1,11 @@
 """Make an undo script check itself, with nothing but the plain client.
 
-After each statement the script gets the number of changed rows from ``ROW_COUNT()``, counts them in user
-variables, and records the keys of rows that were not found. Rows whose key is taken again are detected by
-``ON DUPLICATE KEY UPDATE``, which changes nothing and records the key. At the end the script prints the
-result for each table, and a prepared COMMIT or ROLLBACK ends its one transaction. Missing rows must cause an
-error, so that the client fails: setting an invalid SQL mode fails on all servers, without a stored program.
+After each statement, which is about one row or many (:mod:`binx.undo.joined_rows`), the script gets the
+number of changed rows from ``ROW_COUNT()``, counts them in user variables, and records the keys of rows that
+were not found. Rows whose key is taken again are detected by ``ON DUPLICATE KEY UPDATE``, which changes
+nothing and records the key. At the end the script prints the result for each table, and a prepared COMMIT or
+ROLLBACK ends its one transaction. Missing rows must cause an error, so that the client fails: setting an
+invalid SQL mode fails on all servers, without a stored program.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour
 from binx.rows.columns.types import Kind
 from binx.slices.rendering import Part
@@ -40,9 +42,6 @@ _REMOVING = frozenset({"INSERT", "DELETE"})
 _SHOWING_KEYS = ("ALTER", "CREATE", "DELETE", "DROP", "INDEX", "INSERT", "REFERENCES", "TRIGGER", "UPDATE")
 """Privileges of which any on a table shows its foreign keys."""
 
-_WIDE_CHARSETS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
-"""Those of which MariaDB joins no text with one of another character set."""
-
 
 class UndoCheck:
     """The counters of an undo script, and how it ends."""
@@ -54,6 +53,7 @@ class UndoCheck:
         self._not_compared: dict[str, dict[str, None]] = {}
         self._known: set[tuple[str, str]] = set()
         self._has_roles = self._has_gtids = False
+        self._joined = 0
 
     def of(self, table: SqlTable, dialect: SqlDialect, operation: str | None = None) -> TableCheck:
         """Return the check of a table whose rows the script inserts, updates, deletes, or only reads."""
@@ -63,6 +63,11 @@ class UndoCheck:
         self._has_gtids = dialect.flavour is Flavour.MYSQL and dialect.version >= _GTIDS_SINCE
         number = self._tables.setdefault(f"{table.db}.{table.table}", len(self._tables) + 1)
         return TableCheck(table, number, dialect, self.on_conflict)
+
+    def next_joined(self) -> int:
+        """Return a number for a table of literals."""
+        self._joined += 1
+        return self._joined
 
     def compared(self, table: SqlTable, columns: Container[int]) -> None:
         """Record which columns of a table's rows are compared with what the log left."""
@@ -96,7 +101,10 @@ class UndoCheck:
         numbers = self._tables.values()
         counts = "".join(f", @undone{number}=0, @left{number}=0" for number in numbers)
         checks = "".join((*self._engines(), *self._sight(), *self._triggers(), *self._foreign_keys()))
-        return f"SET @@session.autocommit=0, @keys='', @left=0{counts};\n{checks}"
+        counts += ", @missing=0" if self.on_conflict is OnConflict.FORCE else ""
+        # Tables of literals are read whole, which safe updates do not allow.
+        session = "@@session.autocommit=0, @@session.sql_safe_updates=0"
+        return f"SET {session}, @keys='', @left=0{counts};\n{checks}"
 
     def _engines(self) -> Iterator[str]:
         """Check that the server takes the tables' engines in one transaction.
@@ -264,16 +272,9 @@ class TableCheck:
         if not columns:
             return head.encode(), f";\nSET {self._undone}={self._undone}+".encode(), b";\n"
         tail = f"\nAS {_ALIAS}\n" if alias else "\n"
-        shown = "".join(
-            f", {text_literal(f' {self._table.columns[index].source_name}=')}"
-            f", {given[index].join(_readable(self._table, index))}"
-            for index in self.shown
-            if index in columns
-        )
-        key = f"CONCAT(@keys, {text_literal(f'{self._table.db}.{self._table.table}')}{shown}, '; ')"
+        recorded = self.recorded({index: given[index] for index in self.shown if index in columns})
         first = names[columns[0]]
         same = f"{self._table.name}.{first}"
-        keys = f"(@keys:=IF(LENGTH(@keys)>{KEYS_BYTES}, @keys, {key})) IS NULL"
         left = f"({self._left}:={self._left}+1) IS NULL"
         if self._force:
             # Another row may have the value of another unique key, and is no row to set back.
@@ -282,7 +283,8 @@ class TableCheck:
             )
             less = f"({self._undone}:={self._undone}-1) IS NULL"
             sets = [
-                f"{first}=IF({is_same}, {given[columns[0]]}, IF({left} OR {less} OR {keys}, {same}, {same}))"
+                f"{first}=IF({is_same}, {given[columns[0]]},"
+                f" IF({left} OR {less} OR {recorded}, {same}, {same}))"
             ]
             sets += [
                 f"{names[index]}=IF({is_same}, {given[index]}, {self._table.name}.{names[index]})"
@@ -291,11 +293,38 @@ class TableCheck:
             tail += f"ON DUPLICATE KEY UPDATE {', '.join(sets)}"
             return head.encode(), f"{tail};\nSET {self._undone}={self._undone}+".encode(), b";\n"
         tail += (
-            f"ON DUPLICATE KEY UPDATE {first}=IF({left} OR {keys}, {same}, {same});\n"
+            f"ON DUPLICATE KEY UPDATE {first}=IF({left} OR {recorded}, {same}, {same});\n"
             f"SET {self._undone}={self._undone}+GREATEST(ROW_COUNT(), 0),"
             f" {self._left}={self._left}+(ROW_COUNT()<0)"
         )
         return head.encode(), tail.encode() + b";\n", b""
+
+    def recorded(self, values: Mapping[int, str]) -> str:
+        """Return an expression, never true, that records a row's key, given expressions of its values."""
+        shown = "".join(
+            f", {text_literal(f' {self._table.columns[index].source_name}=')}"
+            f", {value.join(_readable(self._table, index))}"
+            for index, value in values.items()
+        )
+        key = f"CONCAT(@keys, {text_literal(f'{self._table.db}.{self._table.table}')}{shown}, '; ')"
+        return f"(@keys:=IF(LENGTH(@keys)>{KEYS_BYTES}, @keys, {key})) IS NULL"
+
+    def not_found(self, values: Mapping[int, str]) -> str:
+        """Return an expression, never true, that records the key of a row that a statement does not find."""
+        recorded = self.recorded(values)
+        return f"(@missing:=@missing+1) IS NULL OR {recorded}" if self._force else recorded
+
+    def after_rows(self) -> tuple[str, str]:
+        """Return the text after a statement about many rows that counts them, and after their number.
+
+        By force, a row that is as before already counts as undone, though the server changes nothing.
+        """
+        undone, left = self._undone, self._left
+        done = "IF(@changed<0, 0, @rows-@missing)" if self._force else "GREATEST(@changed, 0)"
+        start = "SET @missing=0;\n" if self._force else ""
+        return ";\nSET @changed=ROW_COUNT(), @rows=", (
+            f";\nSET {undone}={undone}+{done}, {left}={left}+@rows-{done};\n{start}"
+        )
 
 
 def _shown_without_key(table: SqlTable) -> tuple[int, ...]:
@@ -310,7 +339,8 @@ def _readable(table: SqlTable, index: int) -> tuple[str, str]:
     opening, closing = ("", "") if key else ("LEFT(", f", {_SHOWN_CHARACTERS})")
     if kind is Kind.BINARY:
         opening, closing = f"CONCAT('0x', HEX({opening}", f"{closing}))"
-    elif table.columns[index].type.charset in _WIDE_CHARSETS:
+    elif table.columns[index].type.charset not in {None, DEFAULT_CHARSET}:
+        # MariaDB joins texts of some character sets with no others.
         opening, closing = f"CONVERT({opening}", f"{closing} USING utf8mb4)"
     return (opening, closing) if key else (f"IFNULL({opening}", f"{closing}, 'NULL')")
 

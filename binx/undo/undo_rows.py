@@ -8,13 +8,14 @@ and their statements are empty.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.rows import RowsFlag
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.renaming import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts
@@ -24,11 +25,10 @@ from binx.sql.session import flagged_rows, unchecked_rows
 from binx.sql.tables import SqlDialect, SqlTable
 from binx.undo.check import UndoCheck
 from binx.undo.child_rows import LostParents
-from binx.undo.conditions import ConditionsSql
 from binx.undo.foreign_keys import Ties
+from binx.undo.joined_rows import JoinedGroup, JoinedSql, latest_images
 from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import EXAMPLES, Obstacles
-from binx.undo.options import OnConflict
 from binx.undo.passes import ChangedAgain
 
 _UNDONE_BY = {"insert": "delete", "update": "update", "delete": "insert"}
@@ -78,7 +78,7 @@ class UndoRows(SqlRows):
         return _BatchUndo(table, images, dialect, self.check, ties, checked, self.obstacles).render()
 
 
-class _BatchUndo(ConditionsSql):
+class _BatchUndo(JoinedSql):
     def __init__(
         self,
         table: SqlTable,
@@ -91,8 +91,15 @@ class _BatchUndo(ConditionsSql):
     ) -> None:
         super().__init__(table, images, dialect, check, ties, checked)
         self._obstacles = obstacles
-        self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
         self._logs_cascades = flagged_rows(images, RowsFlag.USE_SQL_FOREIGN_KEY) is not None
+
+    def _groups(self) -> Iterator[ChangeGroup]:
+        for group in super()._groups():
+            # What is restored by INSERT has many rows a statement anyway.
+            if group.after is None or self._obstacle(group) is not None or self._may_be_as_before(group):
+                yield group
+            else:
+                yield from self._divided(group)
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
         """Combine the marks of both images of an update, because it goes back to the before image."""
@@ -103,6 +110,9 @@ class _BatchUndo(ConditionsSql):
         return pc.bit_wise_or(group.before.pick(marks), group.after.pick(marks))
 
     def _parts(self, group: ChangeGroup) -> Parts:
+        if isinstance(group, JoinedGroup):
+            yield from self._literals_of(group)
+            return
         obstacle = self._obstacle(group)
         if obstacle is not None:
             transactions = group.images.pick(self._images.system("_transaction"))
@@ -113,7 +123,7 @@ class _BatchUndo(ConditionsSql):
             assert group.before is not None
             yield from self._insert_if_there(group.before) if self._may_lack() else self._insert(group.before)
             return
-        table, image_of = self._table, _latest_images(group)
+        table, image_of = self._table, latest_images(group)
         check = self._table_check(_UNDONE_BY[group.operation])
         self._check.compared(table, image_of)
         done: list[bytes | Part] = [b"ROW_COUNT()>0"]
@@ -126,7 +136,10 @@ class _BatchUndo(ConditionsSql):
             changed = tuple(index for index in group.before.columns if index in group.after.columns)
             yield f"UPDATE {table.name} SET ".encode()
             yield from self._assignments(group.after, Images(group.before.rows, changed))
-            done = [self._updated(), *self._is_as_before(group.before)]
+            done = [self._updated()]
+            if self._force or self._may_be_as_before(group):
+                before = dict.fromkeys(group.before.columns, group.before)
+                done += self._exists(b" OR ", self._is_row(before))
             yield b" WHERE "
         yield from self._is(image_of)
         if group.before is not None:
@@ -135,10 +148,9 @@ class _BatchUndo(ConditionsSql):
             yield from self.deletable(image_of)
         yield from check.behind_row(done, self._shown(check, image_of))
 
-    def _is_as_before(self, before: Images) -> Parts:
-        """A condition that the row is as before already: its foreign key, or someone, changed it back."""
-        if self._force or (self._checked is not None and self._logs_cascades):
-            yield from self._exists(b" OR ", self._is_row(dict.fromkeys(before.columns, before)))
+    def _may_be_as_before(self, group: ChangeGroup) -> bool:
+        """Whether the row of an update may be as before already, as its foreign key changed it back."""
+        return group.before is not None and self._checked is not None and self._logs_cascades
 
     def _exists(self, lead: bytes, condition: Parts) -> Parts:
         yield lead + f"EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
@@ -154,7 +166,9 @@ class _BatchUndo(ConditionsSql):
         return Part(b"ROW_COUNT()>0", mask=self.changed, otherwise=b"ROW_COUNT()>=0")
 
     def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
-        """Return the text around deleted rows, which one statement inserts together."""
+        """Return the text around rows that one statement undoes together; None if it undoes one."""
+        if isinstance(group, JoinedGroup):
+            return self._around_literals(group)
         if group.after is not None or group.before is None or self._obstacle(group) is not None:
             return None
         if self._may_lack():
@@ -162,7 +176,7 @@ class _BatchUndo(ConditionsSql):
         return self._table_check("insert").around_insert(self._inserted(group.before))
 
     def _obstacle(self, group: ChangeGroup) -> str | None:
-        table, image_of = self._table, _latest_images(group)
+        table, image_of = self._table, latest_images(group)
         writable = set(table.writable)
         if group.after is None:
             lacks = not writable.issubset(image_of)
@@ -190,25 +204,10 @@ class _BatchUndo(ConditionsSql):
         """A condition that only a row with these values matches, or rows equal to it."""
         table = self._table
         yield from self._has_key(image_of)
-        # `=` compares a key's text only as exactly as its collation.
-        compared = [
-            index
-            for index in image_of
-            if table.columns[index].generated is None
-            and (index not in table.key or table.columns[index].type.kind is Kind.TEXT)
-        ]
+        compared = self._identifying(image_of)
         if table.key and compared:
             yield b" AND "
         yield from joined(compared, lambda index: self._equal(index, image_of[index]))
         if not table.key:
             # Rows of nothing but generated columns are all the same.
             yield b" LIMIT 1" if compared else b"TRUE LIMIT 1"
-
-
-def _latest_images(group: ChangeGroup) -> dict[int, Images]:
-    """Return the row as the change left it: for each column the image that has its value."""
-    image_of: dict[int, Images] = {}
-    for images in (group.before, group.after):
-        if images is not None:
-            image_of.update(dict.fromkeys(images.columns, images))
-    return dict(sorted(image_of.items()))

@@ -92,7 +92,11 @@ class BatchSql:
             self._parts,
             None if marks is None else lambda group: self._marks(group, marks),
             statement=self._statement,
+            groups=self._groups(),
         )
+
+    def _groups(self) -> Iterator[ChangeGroup]:
+        return self._images.groups()
 
     def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
         """Return the text around the rows of an INSERT; None for changes that need a statement each."""

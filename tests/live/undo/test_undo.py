@@ -16,6 +16,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.sql.write import write_sql
+from binx.undo import joined_rows
 from binx.undo.extract_undo import extract_undo
 from binx.undo.options import OnConflict
 from binx.undo.script import write_undo
@@ -86,9 +87,13 @@ def write_nothing(path: Path, catalog: Catalog) -> None:
     write_sql(everything([path]), io.BytesIO(), catalog)
 
 
+@pytest.mark.parametrize("fewest", [1, 10])
 @pytest.mark.parametrize("on_conflict", OnConflict)
 @pytest.mark.parametrize("image", ["FULL", "NOBLOB"])
-def test_rows_are_as_they_were(server: Server, image: str, on_conflict: OnConflict) -> None:
+def test_rows_are_as_they_were(
+    server: Server, monkeypatch: pytest.MonkeyPatch, image: str, on_conflict: OnConflict, fewest: int
+) -> None:
+    monkeypatch.setattr(joined_rows, "FEWEST", fewest)
     [made] = logs_of(server, TABLES)
     before = rows_document(server)["tables"]
     changes = CHANGES

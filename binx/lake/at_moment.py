@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -12,19 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
-from binx.lake.arrivals.arrivals import FileSearch, NewFiles, find_arrivals
+from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.arrow.images import stored_rows
 from binx.lake.arrow.matching import matching_rows
 from binx.lake.arrow.types import can_misfit, constant, output_names
-from binx.lake.dataset.chains import ChangePosition
-from binx.lake.dataset.manifests import Manifest
-from binx.lake.dataset.spans import FILE_BITS
+from binx.lake.completeness import MergedRows, record_of
 from binx.lake.place import LakeStore
-from binx.lake.plan import lives_of
-from binx.lake.state.state import NO_BEGINNING, LifeState, Options, State
+from binx.lake.plan import comparison_of, lives_of
+from binx.lake.state.state import LifeState, Options, State
 from binx.lake.table_name import TableName, UnknownTableError, listed_tables
 from binx.lake.tables.definitions import NeededSequence, definition_of
-from binx.lake.tables.lacking import hit_by_statements, lacking_of, statements_loss, unlogged
+from binx.lake.tables.lacking import (
+    unlogged,
+)
 from binx.lake.tables.lives import TableColumn, TableHistory
 from binx.lake.tasks.merge import Merge, MergeInput
 from binx.rows.columns.schema import folded_name
@@ -129,9 +128,12 @@ def table_at(
     goal, last = LifeState(life.id, name, ""), len(epochs) - 1
     before = arrivals.moment.first_left_out
     units = tuple(replace(unit, before=before(unit.file.chain)) for unit in life.units)
-    piece = MergeInput(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=units)
+    piece = MergeInput(
+        goal, place.uri, Options(), epochs, 0, last, epochs[0], units=units, comparison=comparison_of(life)
+    )
+    merge = Merge(piece)
     try:
-        rows, lost = Merge(piece).rows()
+        rows, lost = merge.rows()
     except pa.ArrowException as error:
         raise BinxError(
             f"the rows of {table} do not fit its definition: export all logs about it together or with"
@@ -143,10 +145,10 @@ def table_at(
         rows = rows.filter(pa.array(matching_rows(rows, epoch, where, table, lake)))
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
-    missing = _missing(life, lives, arrivals, state, checked) + lacking_of(life, state.chains, ranks)
-    missing += lost
-    if unknown := len(stored) - stored.column("_unknown").null_count:
-        missing.append(f"{unknown:,} rows have values that only the server knows (NULL, see _unknown)")
+    followed = unlogged(lives, arrivals.causes, life.id, checked).get(life.id)
+    unknown = len(stored) - stored.column("_unknown").null_count
+    merged = MergedRows(lost, merge.differing, unknown)
+    missing = record_of(life, state, arrivals.moment.last, merged, followed).told
     facts = {
         number: column.generated
         for unit in life.units
@@ -199,37 +201,3 @@ def _check_key(life: TableHistory, keys: Sequence[str], table: str) -> None:
     own = [names[number] for number in life.epochs[-1].key]
     if keys and {*map(folded_name, own)} != {*map(folded_name, keys)}:
         raise UsageError(f"rows of {table} are told apart by its key {', '.join(own)}: leave out --key")
-
-
-def _missing(
-    life: TableHistory,
-    lives: Sequence[TableHistory],
-    arrivals: NewFiles,
-    state: State,
-    checked: Collection[TableName],
-) -> list[str]:
-    """Return the reasons why the table may be incomplete at the moment."""
-    missing = [] if life.whole else [NO_BEGINNING]
-    missing += life.reasons
-    sentence = unlogged(lives, arrivals.causes, life.id, checked).get(life.id)
-    missing += [] if sentence is None else [sentence]
-    since = life.epochs[0].since or ChangePosition(0, 0)
-    for rank, chain in enumerate(state.order[since.rank :], since.rank):
-        begun = since.scn if rank == since.rank else 0
-        first = begun >> FILE_BITS
-        missing += state.chains.gaps(chain, first, arrivals.moment.last[chain] >> FILE_BITS)
-        missing += _losses(
-            manifest for manifest, of in arrivals.logs if of == chain and manifest.source.number >= first
-        )
-    hit = statements_loss(hit_by_statements(life, state.unlogged, state.ranks))
-    return missing if hit is None else [*missing, hit.reason]
-
-
-def _losses(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield the losses of a chain's exports, except of logs that another export has whole."""
-    by_log: dict[int, list[Manifest]] = defaultdict(list)
-    for manifest in manifests:
-        by_log[manifest.source.number].append(manifest)
-    for listed in by_log.values():
-        if not any(manifest.whole for manifest in listed):
-            yield from (f"{manifest.source.name}: {loss}" for manifest in listed for loss in manifest.losses)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
+from binx.lake.arrow.before_images import Comparison
 from binx.lake.arrow.types import sql_type
 from binx.lake.dataset.files import ChangesFile, counting
 from binx.lake.dataset.placement import placed_bases
@@ -97,6 +98,7 @@ def _traced(
     for life in traced.lives:
         if life.name is None:
             continue
+        life.is_keyed = all(life.epochs[unit.epoch].key for unit in life.units)
         if life.name in keys and not life.epochs[-1].key:
             _give_key(life, keys[life.name])
         if life.epochs[-1].key:
@@ -152,6 +154,7 @@ def plan_load(
     """
     traced = _traced(state, arrived, state.keys)
     lives, work = traced.lives, []
+    erased = {table for table, _ in state.erased}
     loaded = {life.name: life for life in state.lives.values()}
     for life in lives:
         if life.name is None or not life.epochs[-1].key:
@@ -164,6 +167,7 @@ def plan_load(
         )
         life_work = _plan(life, traced.committed, None if life.name in rebuild else former, options)
         if life_work is not None:
+            life_work.comparison = comparison_of(life, erased)
             work.append(life_work)
     ends = {life.id for life in lives if life.name is not None}
     empty: dict[str, tuple[Span, ...]] = {}
@@ -197,7 +201,35 @@ def _fill_keys(life: TableHistory) -> None:
         if any(unit.epoch == number for unit in life.units):
             life.reasons.append(_WITHOUT_KEY)
     if any(_has_empty_member(epoch.column(number)) for epoch in life.epochs for number in epoch.key):
+        life.is_keyed = False
         life.reasons.append(_ALIKE)
+
+
+def comparison_of(life: TableHistory, erased: Collection[TableName] = ()) -> Comparison | None:
+    """Return how a life's before images are compared with its rows; None if its rows have no key.
+
+    Generated columns are computed by the server. JSON and floating-point numbers differ in a backup's text.
+
+    Args:
+        erased: tables of which rows were erased.
+    """
+    columns = [
+        (number, column)
+        for unit in life.units
+        for number, column in zip(unit.ids, unit.version.columns, strict=True)
+    ]
+    is_versioned = any(column.generated == "row_end" for _, column in columns)
+    if not life.is_keyed or is_versioned or any(unit.file.by_rows for unit in life.units):
+        return None
+    apart = {number for number, column in columns if column.generated}
+    if life.base is not None:
+        apart |= {number for number, column in columns if column.arrow_type in ("float", "double")}
+    if life.base is not None or any(unit.file.partial for unit in life.units):
+        apart |= {number for number, column in columns if column.arrow_type == "extension<arrow.json>"}
+    # Rows whose key only the server knows are left out until they change.
+    has_keys = all(change.id not in epoch.key for epoch in life.epochs for change in epoch.changes)
+    is_whole = life.whole and has_keys and not any(name in erased for _, name in life.names)
+    return Comparison(frozenset(number for number, _ in columns) - apart, is_whole)
 
 
 def _has_empty_member(column: TableColumn) -> bool:

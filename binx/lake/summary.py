@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from binx.errors import ExitCode
 from binx.lake.state.state import LifeRecord, State
 from binx.lake.table_name import TableName
+
+_NAMED = 3
+"""How many tables a sentence names."""
 
 
 @dataclass(slots=True)
@@ -90,10 +94,13 @@ class LoadSummary:
 
     def told(self) -> list[str]:
         """Sentences for users, in addition to the figures."""
-        lines = []
+        lines, tables = [], defaultdict(list)
         for table in self.tables:
-            name = table.name
-            lines += [f"loss: {name}: {reason}" for reason in table.reasons if not table.accepted]
+            for reason in () if table.accepted else table.reasons:
+                tables[reason].append(str(table.name))
             if table.error and not any(table.error in reason for reason in table.reasons):
-                lines.append(f"stopped: {name}: {table.error}")
+                lines.append(f"stopped: {table.name}: {table.error}")
+        for reason, names in tables.items():
+            more = f" and {len(names) - _NAMED:,} more tables" if len(names) > _NAMED else ""
+            lines.append(f"loss: {', '.join(names[:_NAMED])}{more}: {reason}")
         return lines + ([] if self.losses_seen else [f"loss: {loss}" for loss in self.losses])

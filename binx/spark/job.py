@@ -190,7 +190,14 @@ class Job:
     def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[RowSource]:
         """Return the sources of the next stage's images, including the state's files if its key changes."""
         epochs, first = work.epochs, work.stages[0][0]
-        make = partial(RowSource, output=self._output, lows=lows, pieces=targets, versions=work.state.scd2)
+        make = partial(
+            RowSource,
+            output=self._output,
+            lows=lows,
+            pieces=targets,
+            versions=work.state.scd2,
+            comparison=work.comparison,
+        )
         sources = [make(work.life, unit, "", None, epochs[unit.epoch], unit.epoch) for unit in work.units]
         if work.rekeyed:
             sources += [
@@ -231,6 +238,7 @@ class Job:
                     base=tuple(work.base[index].path for index in own_cuts if work.base),
                     units=tuple(work.units) if work.is_small else (),
                     cuts=own_cuts, lows=cuts.lows, closed=tuple(closed[number::count]),
+                    comparison=work.comparison,
                 )
             )  # fmt: skip
         return pieces

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.compaction import expire, replace_joined, to_compact
+from binx.lake.completeness import MergedRows, losses_of_logs, ranks_of, record_of
 from binx.lake.options import DELTA, LoadOptions
 from binx.lake.place import LakeStore
 from binx.lake.plan import Plan, lives_of, plan_load
@@ -24,7 +25,7 @@ from binx.lake.state.output import Output
 from binx.lake.state.state import LifeRecord, Loss, Options, State
 from binx.lake.summary import LoadSummary, TableSummary
 from binx.lake.table_name import TableName, filter_of, listed_tables
-from binx.lake.tables.lacking import STATEMENTS, hit_by_statements, lacking_of, statements_loss, unlogged
+from binx.lake.tables.lacking import hit_by_statements, statements_loss, unlogged
 from binx.lake.tables.lives import TableHistory
 from binx.lake.tasks.history import Taken
 from binx.lake.tasks.merge import lost_by_types
@@ -37,8 +38,6 @@ from binx.version import install_command
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LEFT_OUT = "left out"
-"""The source of losses of a failed server's transactions that changed no table."""
 Session = Callable[[], AbstractContextManager["SparkSession"]]
 """Starts Spark; called only if there is work to do."""
 
@@ -260,51 +259,40 @@ class _Load:
 
     def _take_lives(self, stopped: Mapping[TableName, str]) -> None:
         """Take over the tables' new states, and record what is missing from each."""
-        state, options, shards = self._state, self._options, self._state.shard_of_chains()
-        plan, arrivals, all_ranks = self._plan, self._arrivals, state.ranks
+        state, options, plan, arrivals = self._state, self._options, self._plan, self._arrivals
         by_life = {work.life: work for work in plan.work}
         cascaded = unlogged(plan.lives, arrivals.causes)
         records: dict[str, LifeRecord] = {}
         hidden = dict(state.unlogged)
         for life in plan.lives:
             former, work = state.records.get(life.id), by_life.get(life.id)
-            ranks = {chain: rank for chain, rank in all_ranks.items() if shards.get(chain, "") == life.shard}
-            hit = hit_by_statements(life, state.unlogged, ranks)
+            hit = hit_by_statements(life, state.unlogged, ranks_of(life, state))
             hidden = {target: changes for target, changes in hidden.items() if target not in hit}
             if life.name is None:
                 continue
             if not options.wants(life.name):
                 records |= {life.id: former} if former is not None else {}
                 continue
-            is_anew = work is not None and work.former is None
-            losses = [] if former is None or is_anew else list(former.losses)
-            losses = [loss for loss in losses if loss.source != STATEMENTS]
-            by_statements = statements_loss(hit)
-            losses += [] if by_statements is None else [by_statements]
-            reasons = []
+            if former is not None and work is not None and work.former is None:
+                former = replace(former, losses=())
             error = _problem_of(life, stopped) or ("" if work is None else work.error)
             if work is not None and not error:
-                reasons = lost_by_types(work.lost, work.unkeyed)
                 state.lives[life.id] = work.state
                 self._summary(life.name).current = (
                     sum(one.rows for one in state.lives.values() if one.name == life.name)
                     if life.shard
                     else work.state.rows
                 )
-            reasons += [cascaded[life.id]] if life.id in cascaded else []
-            known = {loss.reason for loss in losses}
-            losses += [Loss(text, arrivals.since) for text in reasons if text not in known]
             kept = state.lives.get(life.id)
-            records[life.id] = LifeRecord(
-                name=life.name,
-                whole=life.whole,
-                reasons=(*life.reasons, *lacking_of(life, state.chains, ranks)),
-                losses=tuple(losses),
-                unknown=sum(file.unknown for file in kept.ranges) if kept else 0,
-                error=error,
-                seen=former.seen if former else (),
-                shard=life.shard,
+            merged = MergedRows(
+                lost=() if work is None or error else lost_by_types(work.lost, work.unkeyed),
+                differing=0 if kept is None else kept.differing,
+                unknown=0 if kept is None else sum(file.unknown for file in kept.ranges),
             )
+            records[life.id] = record_of(
+                life, state, arrivals.moment.last, merged, cascaded.get(life.id),
+                former=former, since=arrivals.since, error=error,
+            )  # fmt: skip
         # A table that is stopped before it has rows of its own keeps those of the one that it replaces.
         unbuilt = {
             (one.name, one.shard) for life, one in records.items() if one.error and life not in state.lives
@@ -313,28 +301,29 @@ class _Load:
             if (state.lives[gone].name, state.lives[gone].shard) not in unbuilt:
                 del state.lives[gone]
         state.records = records
-        rest, seen = statements_loss(hidden), {loss.reason for loss in state.losses if loss.seen}
-        state.losses = [loss for loss in state.losses if loss.source != STATEMENTS]
-        if rest is not None:
-            rest = replace(rest, reason=f"{rest.reason}, and no table loaded here has them")
-            state.losses.append(replace(rest, seen=rest.reason in seen))
+        self._take_losses(statements_loss(hidden))
+
+    def _take_losses(self, by_statements: Loss | None) -> None:
+        """Record the losses that concern no particular table of those that are loaded."""
+        state, arrivals = self._state, self._arrivals
+        told = {reason for record in state.records.values() for reason in record.reasons}
+        texts = [one.sentence(chain) for chain, one in state.left_out.items()]
+        texts += losses_of_logs(state, arrivals.moment.last)
+        losses = [Loss(text, arrivals.since) for text in dict.fromkeys(texts) if text not in told]
+        if by_statements is not None:
+            reason = f"{by_statements.reason}, and no table loaded here has them"
+            losses.append(replace(by_statements, reason=reason))
+        former = {loss.reason: loss for loss in state.losses}
+        state.losses = [former.get(loss.reason, loss) for loss in losses]
 
     def _record(self, stopped: Mapping[TableName, str]) -> None:
-        """Record the files that wait for another load, and losses that concern no particular table."""
+        """Record the files that wait for another load, and what the user accepts."""
         state, options, arrivals = self._state, self._options, self._arrivals
         state.waiting = [
             waiting
             for waiting in arrivals.waiting
             if waiting.file.table in stopped or not arrivals.wanted(waiting.file.table)
         ]
-        told = {reason for record in state.records.values() for reason in record.reasons}
-        lost = [one.sentence(chain) for chain, one in state.left_out.items()]
-        known = {loss.reason for loss in state.losses}
-        state.losses = [loss for loss in state.losses if loss.source != _LEFT_OUT or loss.reason in lost]
-        arrivals.losses += [
-            Loss(text, arrivals.since, _LEFT_OUT) for text in lost if text not in told and text not in known
-        ]
-        state.losses += arrivals.losses
         if options.accept_losses:
             state.losses = [replace(loss, seen=True) for loss in state.losses]
             state.records = {

@@ -129,6 +129,10 @@ class Round:
         errors = {(table["db"], table["table"]): table for table in summary["tables"] if table["error"]}
         for name, table in errors.items():
             yield f"{name} was stopped: {table['error']}"
+        for table in summary["tables"]:
+            reasons = "; ".join(table["reasons"])
+            if "do not fit the rows before" in reasons and "logged as statements" not in reasons:
+                yield f"{table['db']}.{table['table']}: {reasons}"
         for life in lives:
             name = life["name"][0], life["name"][1]
             state = states.get(name)

@@ -18,16 +18,13 @@ from binx.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile, clipped, read_v
 from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.moments import Log, Moment, moment_of
 from binx.lake.dataset.placement import look_at_logs, placed_bases
-from binx.lake.dataset.spans import FILE_BITS, Span, united_spans, without
+from binx.lake.dataset.spans import Span, united_spans, without
 from binx.lake.dataset.statements import RecordedStatement, Unlogged, targets_of, with_former_names
 from binx.lake.place import LakeStore, ListedFile
-from binx.lake.state.state import Loss, State, Waiting
+from binx.lake.state.state import State, Waiting
 from binx.lake.table_name import TableName
 from binx.lake.tables.lacking import Cause, Counting, causes_in, followed_columns
 from binx.rows.images import ChangePlace
-
-_GAP = "gap"
-"""The source of losses caused by missing logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,6 @@ class NewFiles:
         waiting: all files not loaded yet, including those of tables that this load leaves out.
         files: the waiting files that this load takes.
         wrong: by table, why it cannot be loaded this time.
-        losses: what is missing according to the manifests.
         causes: changes that foreign keys follow, on servers that do not log what these change.
         logs: the exports that were read and begin before the moment.
         tables: the tables with changes in the new manifests.
@@ -78,7 +74,6 @@ class NewFiles:
     waiting: list[Waiting] = field(default_factory=list)
     files: list[ChangesFile] = field(default_factory=list)
     wrong: dict[TableName, str] = field(default_factory=dict)
-    losses: list[Loss] = field(default_factory=list)
     causes: set[Cause] = field(default_factory=set)
     logs: list[Log] = field(default_factory=list)
     tables: set[TableName] = field(default_factory=set)
@@ -308,14 +303,10 @@ class _NewFilesFinder:
                     )
 
     def _record(self, statements: Sequence[RecordedStatement]) -> None:
-        """Record in the state what was read, and what is missing according to the manifests."""
+        """Record in the state what was read."""
         state, arrivals = self._state, self._arrivals
-        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in arrivals.logs if m.whole}
-        state.losses = [loss for loss in state.losses if loss.source not in mended]
-        known = {(loss.source, loss.reason) for loss in state.losses}
         followed = followed_columns(statements)
         for manifest, chain in arrivals.logs:
-            name = f"{manifest.source.name}.{manifest.source.identity}"
             listed = manifest.listed
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified)
             state.chains[chain].logs[manifest.source.number].take(manifest)
@@ -323,20 +314,6 @@ class _NewFilesFinder:
             moment = arrivals.moment
             counting = Counting(moment.last[chain], moment.first_left_out(chain), self._search.apart_from)
             arrivals.causes |= causes_in(manifest, followed, counting)
-            arrivals.losses += [
-                Loss(text, manifest.first_commit, name)
-                for text in manifest.losses
-                if (name, text) not in known
-            ]
-        # A log that arrives later closes its gap.
-        gaps = [
-            text
-            for name, last in arrivals.moment.last.items()
-            for text in state.chains.gaps(name, last=last >> FILE_BITS)
-        ]
-        state.losses = [loss for loss in state.losses if loss.source != _GAP or loss.reason in gaps]
-        noted = {loss.reason for loss in state.losses}
-        arrivals.losses += [Loss(text, arrivals.since, _GAP) for text in gaps if text not in noted]
 
     def _check(self, files: Sequence[ChangesFile]) -> None:
         with ThreadPoolExecutor(4) as pool:

@@ -3,7 +3,7 @@
 A table of images has ``_rank``, ``_scn``, ``_row``, ``_kind`` and ``_time``, and for each column of an epoch
 its values ``v<id>``. If there are any, it also has the texts of misfits ``m<id>``, a presence flag ``p<id>``
 (null: absent, and the last known value may be outdated), and differences of JSON documents ``d<id>``. Rows of
-a state are images of the kind ``BASE``.
+a state are images of the kind ``BASE``. :mod:`.before_images` adds columns of its own.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ HEAD = pa.schema(
     ]
 )
 
+_OPTIONAL = ("_until", "_first", "_before", "_differing")
+
 
 def schema_of(epoch: SchemaSpan) -> pa.Schema:
     """Return the columns that all images of an epoch have."""
@@ -57,7 +59,7 @@ def united(parts: list[pa.Table], epoch: SchemaSpan) -> pa.Table:
         name: part.schema.field(name).type
         for part in parts
         for name in part.column_names
-        if name[0] in "mpd" or name == "_until"
+        if name[0] in "mpd" or name in _OPTIONAL
     }
     schema = schema_of(epoch)
     tables = []

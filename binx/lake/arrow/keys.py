@@ -106,12 +106,6 @@ def bounds_of(keys: pa.Table, lows: pa.Table | None) -> list[int]:
     return [0, *(bisect_left(ours, low) for low in theirs), len(keys)]
 
 
-def last_of_each(keys: pa.Table) -> Numbers:
-    """Return the index of the last row of each key, in key order."""
-    order = order_of(keys)
-    return order[np.append(begins_of(keys, order)[1:], True)] if len(order) else order
-
-
 def ranges_of(keys: pa.Table, lows: pa.Table | None) -> Numbers:
     """Return the number of the range that each key falls into."""
     if lows is None or not len(lows):

@@ -7,35 +7,51 @@ JSON documents have partial updates (PARTIAL_JSON).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.dataset.personal.documents import parsed, path_of, printed
-from binx.lake.arrow.images import AFTER, BASE, BEFORE, DELETE, INSERT, is_partial, pairs_of, united
-from binx.lake.arrow.keys import Numbers, begins_of, key_of, last_of_each, order_of
+from binx.lake.arrow.before_images import Comparison, KeyedRows
+from binx.lake.arrow.images import AFTER, BASE, BEFORE, DELETE, HEAD, INSERT, is_partial, pairs_of, united
+from binx.lake.arrow.keys import Numbers
 from binx.lake.tables.lives import SchemaSpan
 
 
+class Replayed(NamedTuple):
+    """A state after images, the versions that they ended, and the number of those that did not fit it."""
+
+    state: pa.Table
+    ended: pa.Table
+    differing: int
+
+
 def replay(
-    state: pa.Table, images: pa.Table, epoch: SchemaSpan, *, versions: bool, soft_deletes: bool = False
-) -> tuple[pa.Table, pa.Table]:
-    """Return the state after the images, and the versions that they ended.
+    state: pa.Table,
+    images: pa.Table,
+    epoch: SchemaSpan,
+    comparison: Comparison | None,
+    *,
+    versions: bool,
+    soft_deletes: bool = False,
+) -> Replayed:
+    """Apply images to a state.
 
     With ``soft_deletes`` the last row of a deleted key stays, marked as deleted.
     """
     rows = united([state, in_order(images)], epoch)
-    gone = () if soft_deletes else (BEFORE, DELETE)
-    if not versions and not is_partial(rows):
-        last = last_of_each(key_of(rows, epoch))
-        kept = last[~np.isin(rows.column("_kind").to_numpy()[last], gone)]
-        return _as_state(rows.take(pa.array(kept))), rows.slice(0, 0)
     if not len(rows):
-        return rows, rows
-    lines = _OrderedRows(rows, epoch)
-    return _as_state(lines.last(gone)), lines.ended() if versions else rows.slice(0, 0)
+        return Replayed(rows, rows, 0)
+    gone = () if soft_deletes else (BEFORE, DELETE)
+    keyed = KeyedRows(rows, epoch, comparison)
+    if not versions and not is_partial(rows):
+        kept = keyed.last[~np.isin(rows.column("_kind").to_numpy()[keyed.last], gone)]
+        return Replayed(_as_state(rows.take(pa.array(kept))), rows.slice(0, 0), keyed.differing)
+    lines = _OrderedRows(rows, epoch, keyed)
+    ended = lines.ended() if versions else rows.slice(0, 0)
+    return Replayed(_as_state(lines.last(gone)), ended, keyed.differing)
 
 
 def in_order(images: pa.Table) -> pa.Table:
@@ -70,18 +86,17 @@ def _as_state(rows: pa.Table) -> pa.Table:
         "_row": pa.repeat(pa.scalar(0, pa.int64()), count),
         "_kind": pa.array(np.where(is_gone, DELETE, BASE), pa.int8()),
     }
-    kept = [name for name in rows.column_names if name[0] != "d"]
+    kept = [name for name in rows.column_names if name[0] in "vmp" or name in HEAD.names]
     return pa.table({name: heads.get(name, rows.column(name)) for name in kept})
 
 
 class _OrderedRows:
     """Rows sorted by key, then by time; indexes refer to this order."""
 
-    def __init__(self, rows: pa.Table, epoch: SchemaSpan) -> None:
-        keys = key_of(rows, epoch)
-        order = order_of(keys)
+    def __init__(self, rows: pa.Table, epoch: SchemaSpan, keyed: KeyedRows) -> None:
+        order = keyed.order
         self._epoch = epoch
-        self._pairs, self._partners = self._moves(rows, order, begins_of(keys, order))
+        self._pairs, self._partners = self._moves(rows, order, keyed.begins)
         self._rows = rows.take(pa.array(order))
         self._kinds = self._rows.column("_kind").to_numpy()
         self._count = len(rows)

@@ -20,8 +20,9 @@ from typing import NamedTuple
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.bases import BASE_CHAIN, Base
-from binx.lake.dataset.manifests import Manifest, SelectedPart
+from binx.lake.dataset.manifests import ExportLoss, Manifest, SelectedPart
 from binx.lake.dataset.spans import Span
+from binx.lake.table_name import TableName
 from binx.log.succession import ChainGtids, in_turn, is_rotation, never_had, takes_over, with_lower_numbers
 from binx.source.names import is_named_next, numbered_name
 
@@ -43,6 +44,7 @@ class Log:
         next: the next log according to the last event, and that event's time; the name is empty behind STOP.
         whole_bytes: the largest size at which the log was exported whole.
         selected: exports with a selection, made when the log was larger than that.
+        losses: what exports lost of it, unless one of them lost nothing.
     """
 
     identity: str
@@ -53,6 +55,7 @@ class Log:
     last: GtidSet = field(default_factory=GtidSet)
     whole_bytes: int = 0
     selected: tuple[SelectedPart, ...] = ()
+    losses: tuple[ExportLoss, ...] = ()
 
     @property
     def ended(self) -> int:
@@ -70,7 +73,10 @@ class Log:
         if manifest.whole:
             self.whole_bytes = max(self.whole_bytes, manifest.source.bytes)
             self.knew_tables |= manifest.knew_tables
-        elif manifest.selected is not None:
+            self.losses = ()
+        elif manifest.source.bytes > self.whole_bytes:
+            self.losses = tuple(dict.fromkeys((*self.losses, *manifest.losses)))
+        if manifest.selected is not None:
             self.selected += (manifest.selected,)
         self.selected = tuple(export for export in self.selected if export.log_bytes > self.whole_bytes)
 
@@ -166,6 +172,11 @@ class LoadedChain:
     def called(self, number: int) -> str:
         """Return a log's name."""
         return numbered_name(self.base, number)
+
+    def losses_in(self, number: int) -> Iterator[tuple[TableName | None, str]]:
+        """Yield what exports lost of a log: the table, None if it may be any, and a sentence."""
+        for loss in self.logs[number].losses:
+            yield loss.table, f"{self.called(number)}: {loss.text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -90,6 +90,13 @@ class SelectedPart:
         return ""
 
 
+class ExportLoss(NamedTuple):
+    """What an export lost of a log, in a sentence; ``table`` is None if it may be of any."""
+
+    table: TableName | None
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """An export of a binary log, or a base.
@@ -119,7 +126,7 @@ class Manifest:
     others: Mapping[str, list[str]]
     schemas: Mapping[tuple[TableName, str], str]
     hashes: Mapping[str, str]
-    losses: tuple[str, ...]
+    losses: tuple[ExportLoss, ...]
     count: int
     span: Span | None
     whole: bool
@@ -213,7 +220,7 @@ def _parse(place: LakeStore, listed: ListedFile, content: bytes) -> Manifest:
             others=others,
             schemas=schemas,
             hashes=hashes,
-            losses=tuple(_loss(entry) for entry in document.get("losses", ())),
+            losses=tuple(_losses(document)),
             count=count,
             span=None if first is None or last is None else (int(first), int(last)),
             whole=selected is None and not document.get("losses"),
@@ -272,8 +279,12 @@ def _changes(place: LakeStore, entry: Mapping[str, Any], by_rows: bool) -> Chang
     )
 
 
-def _loss(entry: object) -> str:
-    return entry if isinstance(entry, str) else json.dumps(entry, sort_keys=True, ensure_ascii=False)
+def _losses(document: Mapping[str, Any]) -> Iterator[ExportLoss]:
+    """Yield the losses; sentences about a table begin with its name."""
+    tables = [TableName(entry["db"], entry["table"]) for entry in document.get("conservation", ())]
+    for entry in document.get("losses", ()):
+        text = entry if isinstance(entry, str) else json.dumps(entry, sort_keys=True, ensure_ascii=False)
+        yield ExportLoss(next((table for table in tables if text.startswith(f"{table}: ")), None), text)
 
 
 def _wrong_sums(document: Mapping[str, Any], files: Sequence[ChangesFile]) -> Iterator[tuple[TableName, str]]:

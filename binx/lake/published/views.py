@@ -27,6 +27,7 @@ from binx.lake.tables.lives import FileSpan, TableHistory
 from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.rows.ddl.tokens import identifier
+from binx.sql.literals import comment_text
 
 ORDER = "_order"
 """The column that orders all row images of a table, across servers."""
@@ -295,6 +296,10 @@ def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialec
         loaded = [state.lives[life] for life in living[name] if life in state.lives]
         loaded = loaded or ([replaced[name]] if name in replaced else [])
         if loaded:
+            told = [
+                text for life in living[name] if life in state.records for text in state.records[life].told
+            ]
+            yield from (f"-- Incomplete: {comment_text(text)}\n" for text in told)
             yield from _state_views(loaded, view, free(view, "_versions"), place, dialect)
         parts = parts_of(name, lives)
         if parts:

@@ -14,6 +14,7 @@ from binx.lake.dataset.spans import FILE_BITS, Span, without
 from binx.lake.dataset.statements import RecordedStatement, StatementTarget, Unlogged, spelled_as_rows
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import SchemaSpan, TableColumn
+from binx.source.names import numbered_name
 from binx.storage.contracts import Contract
 
 
@@ -49,10 +50,31 @@ def _with_shards(document: dict[str, Any]) -> dict[str, Any]:
     return {"shards": False, **document}
 
 
+def _with_differing(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a state from contract 14, whose losses of logs concern no table, to 15."""
+    for life in document["lives"].values():
+        life["differing"] = 0
+    apart: dict[str, list[tuple[None, str]]] = {loss["source"]: [] for loss in document["losses"]}
+    for loss in document["losses"]:
+        apart[loss["source"]].append((None, loss["reason"]))
+    for chain in document["chains"]["by_name"].values():
+        for number, log in chain["logs"] if isinstance(chain["logs"], list) else chain["logs"].items():
+            name = f"{numbered_name(chain['base'], int(number))}.{log['identity']}"
+            log["losses"] = apart.pop(name, [])
+    document["losses"] = [loss for loss in document["losses"] if loss["source"] in apart]
+    return document
+
+
 CONTRACT = Contract(
-    14,
+    15,
     again="load into a new folder",
-    steps={10: _with_lost_transactions, 11: _with_sql_modes, 12: _with_unlogged, 13: _with_shards},
+    steps={
+        10: _with_lost_transactions,
+        11: _with_sql_modes,
+        12: _with_unlogged,
+        13: _with_shards,
+        14: _with_differing,
+    },
 )
 """The contract of the state."""
 
@@ -89,6 +111,7 @@ class LifeState:
         withheld: XA transactions, by chain and commit version, whose rows were left out.
         soft_deletes: whether ``current/`` keeps deleted rows, marked.
         shard: the first chain of its logs, a column of its files, if servers are shards; else empty.
+        differing: the number of logged images that did not fit the rows before them.
     """
 
     life: str
@@ -107,6 +130,7 @@ class LifeState:
     withheld: tuple[tuple[str, int], ...] = ()
     soft_deletes: bool = False
     shard: str = ""
+    differing: int = 0
 
     @property
     def rows(self) -> int:
@@ -144,8 +168,8 @@ class Options:
 class Loss:
     """Data known to be missing.
 
-    ``since`` is a commit time. ``source`` is the export that reported the loss; a better export of that log
-    removes it. ``seen`` is whether a user accepted it, for losses that concern no particular table.
+    ``since`` is a commit time. ``source`` is what found the loss, if a later load may find less of it.
+    ``seen`` is whether a user accepted it, for losses that concern no particular table.
     """
 
     reason: str

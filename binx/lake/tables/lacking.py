@@ -190,7 +190,7 @@ def hit_by_statements(
         for target, changes in unlogged.items()
         if target.chain in ranks
         and (since is None or ChangePosition(ranks[target.chain], changes.last[0]) > since)
-        and any(map(target.takes, _names_in(life, ranks[target.chain], target.log)))
+        and any(map(target.takes, names_in(life, ranks[target.chain], target.log)))
     }
 
 
@@ -206,12 +206,20 @@ def statements_loss(hit: Mapping[StatementTarget, Unlogged]) -> Loss | None:
     )
 
 
+def differing_sentence(count: int) -> str:
+    """Return what logged images say that do not fit the rows before them."""
+    return (
+        f"row changes that do not fit the rows before them: {count:,}; something was not logged, as with"
+        " sql_log_bin = 0, or a log is missing"
+    )
+
+
 def _left_out(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]) -> list[str]:
     """Return sentences about what exports with a selection lack of a life."""
     logs: dict[str, list[str]] = defaultdict(list)
     for chain, rank in ranks.items():
         for number, log in chains[chain].logs.items():
-            names = list(_names_in(life, rank, number)) if log.selected else []
+            names = list(names_in(life, rank, number)) if log.selected else []
             # An export that lacks nothing makes up for other exports of the same log.
             lacking = [max((export.lacks(name) for name in names), default="") for export in log.selected]
             if lacking and all(lacking):
@@ -223,7 +231,7 @@ def _left_out(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]
     ]
 
 
-def _names_in(life: TableHistory, rank: int, number: int) -> Iterator[TableName]:
+def names_in(life: TableHistory, rank: int, number: int) -> Iterator[TableName]:
     """Yield the table's names while a log was written; none if it did not exist yet."""
     begin, end = (
         ChangePosition(rank, number << FILE_BITS),

@@ -99,6 +99,7 @@ class TableHistory:
         names: its names, each with the position where it began; None for before the logs.
         base: the base that its first rows come from, None if they come from a log.
         server: the server that logged its CREATE TABLE; empty if the logs do not have it.
+        is_keyed: whether the logs tell the primary key of all its rows.
         last_id: the last id that a column got.
         shard: the first chain of the logs that it comes from, if servers are shards; else empty.
     """
@@ -113,6 +114,7 @@ class TableHistory:
     names: list[tuple[ChangePosition | None, TableName]] = field(default_factory=list)
     base: PlacedBase | None = None
     server: str = ""
+    is_keyed: bool = False
     last_id: int = 0
     shard: str = ""
 

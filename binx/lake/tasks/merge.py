@@ -14,16 +14,16 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
 from binx.dataset.encoding import writer_settings
 from binx.errors import BinxError
+from binx.lake.arrow.before_images import Comparison, KeyedRows
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import DELETE, is_partial, stored_rows, united
-from binx.lake.arrow.keys import bounds_of, from_text, key_of, last_of_each, order_of, to_text
+from binx.lake.arrow.keys import bounds_of, from_text, key_of, order_of, to_text
 from binx.lake.arrow.replay import in_order, replay
 from binx.lake.arrow.types import can_misfit, chain_column, output_names
 from binx.lake.place import LakeStore
@@ -46,6 +46,7 @@ class MergeInput:
         units: units to read directly, not through the shuffle.
         lows: the keys at which cuts begin.
         closed: files of ended versions, to be rewritten in the columns of the last epoch.
+        comparison: how before images are compared; None if they are not.
     """
 
     goal: LifeState
@@ -60,6 +61,7 @@ class MergeInput:
     cuts: tuple[int, ...] = (0,)
     lows: str = ""
     closed: tuple[str, ...] = ()
+    comparison: Comparison | None = None
 
 
 @dataclass(slots=True)
@@ -67,7 +69,8 @@ class Merged:
     """A merged piece: for each range its cut, first key, file of rows and file of current versions.
 
     ``lost`` are columns with values that became unknown; ``unkeyed`` is, by the key's column, how many rows
-    were left out as its value became unknown.
+    were left out as its value became unknown; ``differing`` counts the images that
+    did not fit the state.
     """
 
     life: str
@@ -75,13 +78,19 @@ class Merged:
     closed: list[RangeFile] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
     unkeyed: Counter[str] = field(default_factory=Counter)
+    differing: int = 0
     error: str = ""
 
 
 class Merge:
-    """Merges one piece: takes its images, epoch by epoch, and then writes files."""
+    """Merges one piece: takes its images, epoch by epoch, and then writes files.
+
+    Attributes:
+        differing: the number of images so far that did not fit the state.
+    """
 
     def __init__(self, piece: MergeInput) -> None:
+        self.differing = 0
         self._piece = piece
         self._output = LakeStore(piece.output)
         self._held: dict[int, list[pa.Table]] = defaultdict(list)
@@ -121,8 +130,7 @@ class Merge:
         """Keep the last image of each key, or apply the transactions before the images that follow."""
         rows = self._images(number)
         if not self._piece.goal.scd2 and not is_partial(rows):
-            rows = in_order(rows)
-            rows = rows.take(pa.array(np.sort(last_of_each(key_of(rows, self._piece.epochs[number])))))
+            rows = KeyedRows(in_order(rows), self._piece.epochs[number], self._piece.comparison).last_images()
             # Applying is put off while this makes them fewer.
             self._held[number], self._bytes[number] = [rows], rows.nbytes // 2
             return
@@ -180,9 +188,15 @@ class Merge:
         if not len(images):
             return
         goal, epoch = self._piece.goal, self._piece.epochs[self._epoch]
-        self._state, ended = replay(
-            self._state, images, epoch, versions=goal.scd2, soft_deletes=goal.soft_deletes
+        self._state, ended, differing = replay(
+            self._state,
+            images,
+            epoch,
+            self._piece.comparison,
+            versions=goal.scd2,
+            soft_deletes=goal.soft_deletes,
         )
+        self.differing += differing
         self._is_sorted = True
         self._closed += [ended] if len(ended) else []
         if sum(rows.nbytes for rows in self._closed) > self._piece.options.held_bytes // 2:
@@ -236,7 +250,7 @@ class Merge:
     def _files(self, state: pa.Table) -> Merged:
         piece = self._piece
         epoch = piece.epochs[piece.last]
-        result = Merged(piece.goal.life, lost=self._lost, unkeyed=self._unkeyed)
+        result = Merged(piece.goal.life, lost=self._lost, unkeyed=self._unkeyed, differing=self.differing)
         keys = key_of(state, epoch)
         if not self._is_sorted:
             order = pa.array(order_of(keys))

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
 
+from binx.lake.arrow.before_images import Comparison, KeyedRows
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import base_rows, is_partial, pairs_of, read_images, united
 from binx.lake.arrow.keys import (
     bounds_of,
     from_text,
     key_of,
-    last_of_each,
     ranges_of,
     same,
     sample_of,
@@ -35,7 +35,7 @@ class RowSource:
     """A unit, or a state's file in the columns of ``before``, to be read for an epoch; ``lows`` cut its keys.
 
     ``pieces`` are the number and slot of each range's piece; ``versions`` is whether all images are needed or
-    only the last of each key.
+    only the last of each key; ``comparison`` how before images are compared, None if they are not.
     """
 
     life: str
@@ -48,6 +48,7 @@ class RowSource:
     lows: str = ""
     pieces: tuple[tuple[int, int], ...] = ()
     versions: bool = False
+    comparison: Comparison | None = None
 
     def images(self, *, only_key: bool = False) -> Iterator[pa.Table]:
         """Yield the images, in the columns of the epoch or only of its key."""
@@ -145,17 +146,16 @@ def _parts(
     images: pa.Table, source: RowSource, lows: pa.Table | None, numbers: list[int]
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield the images of each piece, in time order, or only the last of each key."""
-    keys = key_of(images, source.epoch)
     if source.versions or is_partial(images):
-        pieces = np.array(numbers)[ranges_of(keys, lows)]
+        pieces = np.array(numbers)[ranges_of(key_of(images, source.epoch), lows)]
         for piece in np.unique(pieces).tolist():
             yield piece, images.filter(pa.array(pieces == piece))
         return
-    places = last_of_each(keys)
-    bounds = bounds_of(keys.take(pa.array(places)), lows)
+    keyed = KeyedRows(images, source.epoch, source.comparison)
+    bounds = bounds_of(keyed.keys.take(pa.array(keyed.last)), lows)
     for piece, (first, end) in zip(numbers, pairwise(bounds), strict=True):
         if first < end:
-            yield piece, images.take(pa.array(np.sort(places[first:end])))
+            yield piece, keyed.last_images(first, end)
 
 
 def _packed(rows: pa.Table) -> bytes:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from binx.lake.arrow.before_images import Comparison
 from binx.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
 from binx.lake.state.state import LifeState, Options, RangeFile
 from binx.lake.tables.lives import FileSpan, SchemaSpan
@@ -112,6 +113,7 @@ class Work:
         former: None if nothing is loaded or everything is rebuilt; ``goal`` has no files yet.
         stages: the first and last epoch of each remaining stage; a change of key begins a new stage.
         state: the state after the finished stages.
+        comparison: how before images are compared; None if they are not.
         lost: columns with values that became unknown through a change of type.
         unkeyed: by the key's column, rows left out as its values became unknown.
         rekeyed: whether the next stage has another key than the files.
@@ -122,6 +124,7 @@ class Work:
     goal: LifeState
     epochs: tuple[SchemaSpan, ...]
     to_apply: tuple[FileSpan, ...]
+    comparison: Comparison | None = None
     stages: list[tuple[int, int]] = field(default_factory=list)
     state: LifeState = field(init=False)
     lost: set[str] = field(default_factory=set)
@@ -214,6 +217,7 @@ class Work:
             held=tuple(versions for _, _, versions in full if versions is not None),
             columns=epoch.columns,
             key=epoch.key,
+            differing=state.differing + sum(piece.differing for piece in merged),
         )
         self.rekeyed = True
         return sorted(written - {file.path for file in (*self.state.ranges, *self.state.versions)})

@@ -1,0 +1,107 @@
+"""Changes that a server made without a log show in the before images of later ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from binx.lake.at_moment import table_at
+from testdata.servers import MariaDBServer, Server
+from tests.cli.process import binx
+from tests.exports import export
+from tests.live.logs import empty, log_of, logs_of
+
+TABLES = """
+CREATE DATABASE small; USE small;
+CREATE TABLE orders (id INT PRIMARY KEY, status VARCHAR(20) COLLATE utf8mb4_general_ci, price DECIMAL(9, 2),
+    total DECIMAL(9, 2) AS (price * 2), note TEXT, at TIMESTAMP(3) NULL, ratio DOUBLE, tags JSON);
+CREATE TABLE codes (code VARCHAR(20) PRIMARY KEY, n INT);
+INSERT INTO orders (id, status, price, note, at, ratio, tags)
+    VALUES (1, 'new', 1.5, 'a', '2020-01-01 00:00:00.5', 0.1, '{"a": 1.0}'),
+        (2, 'new', 2, NULL, NULL, -0.0, '[]');
+INSERT INTO codes VALUES ('a', 1), ('b', 2);
+UPDATE orders SET status = 'paid', ratio = ratio / 3; UPDATE codes SET code = 'A' WHERE code = 'a';
+"""
+CHANGES = """
+USE small; UPDATE orders SET status = 'sent' WHERE id = 1; UPDATE codes SET n = n + 1;
+"""
+FITTING = """
+USE small; XA START 'x'; UPDATE codes SET n = 9; XA END 'x'; XA PREPARE 'x'; XA ROLLBACK 'x';
+ALTER TABLE orders MODIFY status VARCHAR(30) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    ADD more INT DEFAULT 7;
+UPDATE orders SET more = more + 1; REPLACE INTO codes VALUES ('a', 5); DELETE FROM codes WHERE code = 'B';
+TRUNCATE codes; INSERT INTO codes VALUES ('b', 1); UPDATE codes SET n = 2; UPDATE orders SET id = id + 10;
+"""
+
+
+def differing(lake: Path) -> dict[str, list[str]]:
+    """What is said of rows before that differ, by table."""
+    found = {
+        name: [text for text in table_at(str(lake), f"small.{name}", None).missing if "do not fit" in text]
+        for name in ("orders", "codes")
+    }
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def test_changes_that_were_not_logged_show_in_later_ones(server: Server, tmp_path: Path) -> None:
+    first = logs_of(server, TABLES, CHANGES, FITTING)
+    export(tmp_path / "whole", first)
+    assert differing(tmp_path / "whole") == {}
+    export(tmp_path / "gap", [first[0], first[2]])
+    # The other table was emptied since.
+    assert [*differing(tmp_path / "gap")] == ["orders"]
+    server.sql("SET SESSION sql_log_bin = 0; UPDATE small.orders SET note = 'unlogged' WHERE id = 12")
+    log = log_of(server, "UPDATE small.orders SET note = 'logged'")
+    export(tmp_path / "whole", [log])
+    [reason] = differing(tmp_path / "whole")["orders"]
+    assert reason.startswith("row changes that do not fit the rows before them: 1;")
+    state = binx("state", tmp_path / "whole", "--table", "small.orders", "--format", "csv", "-o", "-")
+    assert (state.code, reason in state.err) == (3, True)
+    verified = binx("verify", "--rows", *first)
+    assert (verified.code, verified.err) == (0, "")
+    verified = binx("verify", "--rows", *first, log)
+    assert "small.orders: row changes that do not fit the rows before them: 1" in verified.out
+    assert (verified.code, "small.codes" in verified.out) == (3, False)
+
+
+TYPES = """
+CREATE DATABASE small; USE small; SET sql_mode = '';
+CREATE TABLE orders (id INT PRIMARY KEY, f FLOAT, d DOUBLE, n DECIMAL(40, 3), j JSON, b BIT(5),
+    e ENUM('a', ''), s SET('x', 'y'), y YEAR, t TIME(3), dt DATETIME(6), ts TIMESTAMP(2) NULL,
+    c CHAR(9), vb VARBINARY(9),
+    bi BINARY(4), l VARCHAR(9) CHARACTER SET latin1, g GEOMETRY, day DATE, big BIGINT UNSIGNED, blb BLOB,
+    v INT AS (id + 1) VIRTUAL, w INT AS (id + 2) STORED, x INT);
+CREATE TABLE codes (code VARCHAR(20), n FLOAT, PRIMARY KEY (code, n));
+INSERT INTO orders (id, f, d, n, j, b, e, s, y, t, dt, ts, c, vb, bi, l, g, day, big, blb) VALUES
+    (1, 1 / 3, 2 / 3, 1 / 7, '{"k": [1.10, 1e5, "é", null], "a": 12345678901234567890}', 5, 'a', 'x,y', 1999,
+    '-12:00:00.5', '2020-02-02 02:02:02.000001', '2020-02-02 02:02:02.5', 'a  ', 'b\\0 ', 'c', 'é',
+    POINT(1, 2), '2020-02-31', 18446744073709551615, x'00ff27'),
+    (2, 1e10, 1e-300, 0, '1.0', 0, 'zz', '', 0, '838:59:59', 0, NULL, '', '', '', '', NULL, 0, 0, '');
+INSERT INTO codes VALUES ('a ', 0.1), ('A', 1e9);
+"""
+
+
+def test_rows_of_a_backup_fit_the_images_of_later_changes(server: Server, tmp_path: Path) -> None:
+    empty(server)
+    server.sql(TYPES)
+    server.flush_logs()
+    dump = tmp_path / "dump.sql"
+    position = "--source-data=2" if server.daemon == "mysqld" else "--master-data=2"
+    dump.write_bytes(server.dump("--single-transaction", position, "--databases", "small"))
+    log = log_of(server, "USE small; SET sql_mode = ''; UPDATE orders SET x = 1; UPDATE codes SET code = 'c'")
+    made = binx("to-parquet", log, "--schema", dump, "-o", tmp_path / "lake")
+    assert made.code == 0, made.err
+    made = binx("base", dump, "-o", tmp_path / "lake")
+    assert made.code == 0, made.err
+    assert differing(tmp_path / "lake") == {}
+
+
+def test_rows_that_alter_ignore_removed_show_in_later_ones(mariadb: Server, tmp_path: Path) -> None:
+    assert isinstance(mariadb, MariaDBServer)
+    logs = logs_of(
+        mariadb,
+        "CREATE DATABASE small; USE small; CREATE TABLE codes (code INT PRIMARY KEY, n INT);"
+        "CREATE TABLE orders (id INT PRIMARY KEY); INSERT INTO codes VALUES (1, 10), (2, 10), (3, 30);"
+        "ALTER IGNORE TABLE codes ADD UNIQUE (n); INSERT INTO codes VALUES (2, 20)",
+    )
+    export(tmp_path, logs)
+    assert [*differing(tmp_path)] == ["codes"]

@@ -737,13 +737,14 @@ class Binlogs(Transactions):
         with data_set_of_logs(files, [name], self._known, bases=paths) as folder:
             return state_of(folder, name, at, key, where)
 
-    def verify(self, *, checksums: bool = True) -> VerifyReport:
+    def verify(self, *, checksums: bool = True, rows: bool = False) -> VerifyReport:
         """Check the logs for damage and gaps, as ``binx verify`` does.
 
         Args:
             checksums: whether to verify checksums.
+            rows: whether to compare each before image with the last image of its row, too.
         """
         from binx.verify import verify
 
         paths = [log.file.path for log in self._chain]
-        return verify(paths, checksums=checksums, keys=self._logs.keys)
+        return verify(paths, checksums=checksums, rows=rows, keys=self._logs.keys)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
-from binx.lake.arrow.before_images import Comparison
+from binx.lake.arrow.before_images import ComparedImages
 from binx.lake.arrow.types import sql_type
 from binx.lake.dataset.files import ChangesFile, counting
 from binx.lake.dataset.placement import placed_bases
@@ -205,7 +205,7 @@ def _fill_keys(life: TableHistory) -> None:
         life.reasons.append(_ALIKE)
 
 
-def comparison_of(life: TableHistory, erased: Collection[TableName] = ()) -> Comparison | None:
+def comparison_of(life: TableHistory, erased: Collection[TableName] = ()) -> ComparedImages | None:
     """Return how a life's before images are compared with its rows; None if its rows have no key.
 
     Generated columns are computed by the server. JSON and floating-point numbers differ in a backup's text.
@@ -229,7 +229,7 @@ def comparison_of(life: TableHistory, erased: Collection[TableName] = ()) -> Com
     # Rows whose key only the server knows are left out until they change.
     has_keys = all(change.id not in epoch.key for epoch in life.epochs for change in epoch.changes)
     is_whole = life.whole and has_keys and not any(name in erased for _, name in life.names)
-    return Comparison(frozenset(number for number, _ in columns) - apart, is_whole)
+    return ComparedImages(frozenset(number for number, _ in columns) - apart, is_whole)
 
 
 def _has_empty_member(column: TableColumn) -> bool:

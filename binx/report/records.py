@@ -136,7 +136,7 @@ _RECORDS = (
         "`kind`: `not_a_binlog`, `format`, `encrypted`, `checksum`, `structure`, `cut`, "
         "`unknown_event`, `length`,"
         " `position`, `clock`, `behind_the_end`, `incident`, `duplicate_gtid`, `lost_gtids`, `unknown_gtids`,"
-        " `missing_file`, `not_closed`, `repeated`.",
+        " `missing_file`, `not_closed`, `repeated`, `unlogged_changes`.",
     ),
     JsonRecord(
         "statistics",

@@ -48,6 +48,8 @@ class LogProblemKind(Enum):
     """A file that is followed by another one has no end."""
     REPEATED = "repeated"
     """Two files are copies of the same log."""
+    UNLOGGED_CHANGES = "unlogged_changes"
+    """Rows were not, before a change, what earlier changes left."""
 
 
 class Advice(NamedTuple):
@@ -136,6 +138,12 @@ ADVICE: Final = {
     ),
     LogProblemKind.REPEATED: Advice(
         "Their common contents are counted and exported twice.", "give only one of them"
+    ),
+    LogProblemKind.UNLOGGED_CHANGES: Advice(
+        "Rows were changed without a log: with sql_log_bin = 0, by foreign keys on servers that do not log"
+        " that, or in a log that is missing. Replicas, exports and recovery from these logs differ from the"
+        " server.",
+        "compare the table with its replicas, and restore them and exports of it from a backup made since",
     ),
 }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ def verify(
     paths: Sequence[str],
     *,
     checksums: bool = True,
+    rows: bool = False,
     keys: ReplicationKeys | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> VerifyReport:
@@ -56,6 +58,7 @@ def verify(
     names and GTIDs of the files against each other.
 
     Args:
+        rows: whether to compare each before image with the last image of its row, too.
         keys: for encrypted logs; None uses those in the environment.
         progress: called from time to time with the number of bytes read and the total.
     """
@@ -73,7 +76,7 @@ def verify(
         # If a log cannot be read at this point, its own check reports why.
         problems += map(_without_beginning, join_relay_logs(files, OnDamage.SALVAGE))
         ends = in_order(files, known_facts)
-        total = sum(file.size for file in files)
+        total = sum(file.size for file in files) * (1 + rows)
         reports: list[FileReport] = []
         contents: list[GtidSet] = []
         done = 0
@@ -93,6 +96,16 @@ def verify(
             if before.chain == after.chain:
                 problems += link_problems(before.facts, content, after.facts, later)
         notes += gap_notes(ends, contents, problems)
+        if rows:
+            # Without it, verifying needs no pyarrow.
+            from binx.verify.rows import RowsCheck
+
+            for _, chain in groupby(ends, attrgetter("chain")):
+                of_rows = RowsCheck()
+                for file in [one.file for one in chain]:
+                    problems += of_rows.run(file, reached)
+                    done += file.size
+                notes += of_rows.notes()
     return VerifyReport((*reports, *unreadable), tuple(problems), tuple(notes), checksums)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binx.lake.arrow.before_images import Comparison, KeyedRows
+from binx.lake.arrow.before_images import ComparedImages, KeyedRows
 from binx.lake.arrow.images import HEAD, KINDS
 from binx.lake.arrow.replay import replay
 from binx.lake.at_moment import table_at
@@ -119,7 +119,7 @@ def test_images_that_stand_for_others_are_counted_as_those() -> None:
     found = set()
     for _ in range(60):
         whole = choose.random() < 0.5
-        comparison = Comparison(frozenset((1, 2)), whole)
+        comparison = ComparedImages(frozenset((1, 2)), whole)
         images = pa.Table.from_pylist(
             [
                 {

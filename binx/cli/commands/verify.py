@@ -17,6 +17,7 @@ from binx.verify import FileReport, Problem, VerifyReport, verify
 EXAMPLES = (
     Example("all logs of a server", "binx verify mysql-bin.index"),
     Example("check a backup in a script", "binx verify --quiet mysql-bin.* || echo call the DBA"),
+    Example("find changes that were not logged", "binx verify --rows mysql-bin.index"),
     Example("the problems, for programs", "binx verify --json mysql-bin.* | jq -c '.problems[]'"),
 )
 
@@ -28,16 +29,17 @@ _DAMAGED = "damaged"
 
 @command("verify", examples=EXAMPLES)
 @flag("--quick", "Do not verify checksums.")
+@flag("--rows", "Compare each row before a change with what earlier changes left of it, too.")
 @LOOK
 @FORMAT_OF
 @as_json_option("Print one JSON object.")
 @QUIET
 @FILES
-def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> ExitCode:
+def verify_command(quick: bool, rows: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> ExitCode:
     """Check logs for damage and gaps: checksums, structure, positions, GTIDs and the chain of files."""
     with text_output(plain=as_json) as output:
         with progress_bar("verify", quiet=quiet) as bar:
-            report = verify(files, checksums=not quick, progress=bar.reach)
+            report = verify(files, checksums=not quick, rows=rows, progress=bar.reach)
         if as_json:
             output.line(report.to_json())
         else:

@@ -23,8 +23,8 @@ _FEW = 4
 """Of at most one in so many rows, only these are hashed."""
 
 
-class Comparison(NamedTuple):
-    """How the before images of a life are compared.
+class ComparedImages(NamedTuple):
+    """Which images of a life are compared, and with what.
 
     Attributes:
         columns: the ids of the columns whose values are compared.
@@ -44,7 +44,7 @@ class KeyedRows:
         begins: for each one in this order, whether its key differs from the key before.
     """
 
-    def __init__(self, rows: pa.Table, epoch: SchemaSpan, comparison: Comparison | None) -> None:
+    def __init__(self, rows: pa.Table, epoch: SchemaSpan, comparison: ComparedImages | None) -> None:
         self._rows, self._epoch, self._comparison = rows, epoch, comparison
         self.keys = key_of(rows, epoch)
         self.order = order_of(self.keys)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.dataset.personal.documents import parsed, path_of, printed
-from binx.lake.arrow.before_images import Comparison, KeyedRows
+from binx.lake.arrow.before_images import ComparedImages, KeyedRows
 from binx.lake.arrow.images import AFTER, BASE, BEFORE, DELETE, HEAD, INSERT, is_partial, pairs_of, united
 from binx.lake.arrow.keys import Numbers
 from binx.lake.tables.lives import SchemaSpan
@@ -32,7 +32,7 @@ def replay(
     state: pa.Table,
     images: pa.Table,
     epoch: SchemaSpan,
-    comparison: Comparison | None,
+    comparison: ComparedImages | None,
     *,
     versions: bool,
     soft_deletes: bool = False,

@@ -20,7 +20,7 @@ from pyarrow import ipc
 
 from binx.dataset.encoding import writer_settings
 from binx.errors import BinxError
-from binx.lake.arrow.before_images import Comparison, KeyedRows
+from binx.lake.arrow.before_images import ComparedImages, KeyedRows
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import DELETE, is_partial, stored_rows, united
 from binx.lake.arrow.keys import bounds_of, from_text, key_of, order_of, to_text
@@ -61,7 +61,7 @@ class MergeInput:
     cuts: tuple[int, ...] = (0,)
     lows: str = ""
     closed: tuple[str, ...] = ()
-    comparison: Comparison | None = None
+    comparison: ComparedImages | None = None
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
 
-from binx.lake.arrow.before_images import Comparison, KeyedRows
+from binx.lake.arrow.before_images import ComparedImages, KeyedRows
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import base_rows, is_partial, pairs_of, read_images, united
 from binx.lake.arrow.keys import (
@@ -48,7 +48,7 @@ class RowSource:
     lows: str = ""
     pieces: tuple[tuple[int, int], ...] = ()
     versions: bool = False
-    comparison: Comparison | None = None
+    comparison: ComparedImages | None = None
 
     def images(self, *, only_key: bool = False) -> Iterator[pa.Table]:
         """Yield the images, in the columns of the epoch or only of its key."""

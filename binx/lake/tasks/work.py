@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from binx.lake.arrow.before_images import Comparison
+from binx.lake.arrow.before_images import ComparedImages
 from binx.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
 from binx.lake.state.state import LifeState, Options, RangeFile
 from binx.lake.tables.lives import FileSpan, SchemaSpan
@@ -124,7 +124,7 @@ class Work:
     goal: LifeState
     epochs: tuple[SchemaSpan, ...]
     to_apply: tuple[FileSpan, ...]
-    comparison: Comparison | None = None
+    comparison: ComparedImages | None = None
     stages: list[tuple[int, int]] = field(default_factory=list)
     state: LifeState = field(init=False)
     lost: set[str] = field(default_factory=set)

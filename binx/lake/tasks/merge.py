@@ -32,7 +32,7 @@ from binx.lake.tables.lives import FileSpan, SchemaSpan
 from binx.lake.tasks.sources import state_rows, unit_images
 
 _GROUP_ROWS = 1 << 19
-_STATE = pa.scalar(-1, pa.int32())
+_STATE = -1
 """The rank of rows of a state."""
 _ORDER = ("_rank", "_scn", "_row", "_kind")
 
@@ -241,7 +241,7 @@ class Merge:
                 has_key = rows.column(known)
             else:
                 continue
-            kept = rows.filter(pc.or_(has_key, pc.not_equal(rows.column("_rank"), _STATE)))
+            kept = rows.filter(pc.or_(has_key, pc.not_equal(rows.column("_rank"), pa.scalar(_STATE))))
             if len(kept) < len(rows) and "_until" not in rows.column_names:
                 self._unkeyed[column.name] += len(rows) - len(kept)
             rows = kept

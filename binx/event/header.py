@@ -84,6 +84,7 @@ class EventType(IntEnum):
     MARIADB_WRITE_ROWS_COMPRESSED = 169
     MARIADB_UPDATE_ROWS_COMPRESSED = 170
     MARIADB_DELETE_ROWS_COMPRESSED = 171
+    MARIADB_PARTIAL_ROW_DATA = 172
 
 
 _NAMES = {member.value: member.name for member in EventType}

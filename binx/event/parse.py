@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from binx.event import mariadb, payload, query, replication, rows, statement, table_map
+from binx.event import mariadb, partial_rows, payload, query, replication, rows, statement, table_map
 from binx.event.format import FormatDescription, parse_format_body
 from binx.event.gtid import events as gtids
 from binx.event.gtid import previous
@@ -26,6 +26,7 @@ Event = (
     | mariadb.BinlogCheckpoint
     | mariadb.MariadbGtid
     | mariadb.MariadbGtidList
+    | partial_rows.PartialRows
     | payload.TransactionPayload
     | previous.PreviousGtids
     | query.DeleteFile
@@ -76,6 +77,7 @@ PARSERS: dict[int, Parser] = {
     EventType.MARIADB_GTID: mariadb.parse_mariadb_gtid,
     EventType.MARIADB_GTID_LIST: mariadb.parse_mariadb_gtid_list,
     EventType.MARIADB_QUERY_COMPRESSED: query.parse_query,
+    EventType.MARIADB_PARTIAL_ROW_DATA: partial_rows.parse_partial_rows,
     **dict.fromkeys(rows.ROWS_TYPES, rows.parse_rows_header),
 }
 

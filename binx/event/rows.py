@@ -169,15 +169,14 @@ PLAIN_TYPES = {
 """The uncompressed event type of each compressed rows event type."""
 
 
-def plain_rows_event(event: memoryview, header: EventHeader, description: FormatDescription) -> bytes:
+def plain_rows_event(body: memoryview, header: EventHeader, description: FormatDescription) -> bytes:
     """Return header and body of the uncompressed event, without a checksum.
 
     Args:
-        event: the whole compressed event, including header and checksum.
+        body: the compressed event without header and checksum.
         header: the event's header.
         description: the file's format description.
     """
-    body = event[HEADER_SIZE : header.size - description.checksum_size]
     rows = parse_rows_header(body, header, description)
     plain = bytes(body[: rows.rows_offset]) + bytes(row_images(body, header, rows))
     return (

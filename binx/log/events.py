@@ -13,6 +13,7 @@ from binx.errors import BinxError, DamagedError
 from binx.event.format import FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
 from binx.event.parse import Event, Parser, UnknownEvent, parse_event
+from binx.event.partial_rows import RowsPieces
 from binx.event.payload import TransactionPayload, errors_at_event, whole_events
 from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
 from binx.event.statement import RowsQuery
@@ -25,7 +26,8 @@ class RawEvent(NamedTuple):
 
     Attributes:
         header: its header; for an event within a payload, with the payload's position.
-        data: header, body and checksum; for a payload larger than the read buffer, its first bytes.
+        data: header, body and checksum; for a payload larger than the read buffer, its first bytes; without
+            checksum for a rows event that was in pieces.
         body: the bytes between header and checksum; for such a payload the first of them.
         inner: for an event within a payload, which has no checksum, its offset there; None for all others.
     """
@@ -116,12 +118,13 @@ def first_statement(file: BinlogFile, start: int, end: int, description: FormatD
 def raw_events(
     file: BinlogFile, start: int, end: int, description: FormatDescription, parse: Parser = parse_event
 ) -> Iterator[RawEvent]:
-    """Yield the same with the events' bytes.
+    """Yield the same with the events' bytes; a rows event in pieces is yielded whole, in place of the last.
 
     Args:
         parse: parses events, except payloads and format descriptions.
     """
     window, origin, position = memoryview(b""), start, start
+    pieces = RowsPieces()
     try:
         while position < end:
             if not _holds_event(window, position - origin):
@@ -145,6 +148,11 @@ def raw_events(
                 payload = stored_payload(file.source, header, window, origin, description)
                 yield RawEvent(header, data, body, None, payload)
                 yield from _inner_events(payload, description, parse)
+            elif header.type == EventType.MARIADB_PARTIAL_ROW_DATA:
+                joined = pieces.take(body, header, description)
+                if joined is not None:
+                    event = parse(joined.body, joined.header, description)
+                    yield RawEvent(joined.header, joined.data, joined.body, None, event)
             else:
                 yield RawEvent(header, data, body, None, parse(body, header, description))
             position = header.end

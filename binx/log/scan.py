@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, TruncatedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
 from binx.event.gtid.sets import GtidSet
-from binx.event.header import EventHeader, EventType, parse_header
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.payload import PayloadCache, errors_at_event, in_event, open_small_payloads, whole_events
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
@@ -20,6 +21,9 @@ from binx.log.scanning import Ending, OnDamage, Resumption, Totals, decoded_name
 from binx.log.stored import stored_payload, sums
 from binx.log.tail import Tail
 from binx.source import READ_BYTES, WINDOW_BYTES
+
+if TYPE_CHECKING:
+    from binx.event.partial_rows import RowsPieces
 
 _COMPILED = compiled()
 _NO_STOP = 2**63 - 1
@@ -82,6 +86,7 @@ class Scan:
         self._stop = _NO_STOP if begin.stop is None else begin.stop
         self._verify = verify
         self._salvage = _salvage(file, self._scanner) if salvages else None
+        self._pieces: RowsPieces | None = None
 
     @property
     def scanner(self) -> Scanner:
@@ -289,11 +294,28 @@ class Scan:
 
                 header = parse_header(window, scanner.position, origin=origin)
                 start = scanner.position - origin
-                plain = plain_rows_event(window[start : start + header.size], header, self._format)
+                end = start + header.size - self._format.checksum_size
+                plain = plain_rows_event(window[start + HEADER_SIZE : end], header, self._format)
                 with errors_at_event(header.position, header.name):
                     scanner.feed_replacement(plain, header.size)
+            elif stop == Stop.STOP_PARTIAL_ROWS:
+                self._pass_piece(window, origin)
             else:
                 return stop
+
+    def _pass_piece(self, window: memoryview, origin: int) -> None:
+        """Pass a piece of a rows event, whose rows are counted after the last one."""
+        from binx.event.partial_rows import RowsPieces
+
+        scanner, description = self._scanner, self._format
+        header = parse_header(window, scanner.position, origin=origin)
+        start = scanner.position - origin
+        body = window[start + HEADER_SIZE : start + header.size - description.checksum_size]
+        if self._pieces is None:
+            self._pieces = RowsPieces()
+        joined = self._pieces.take(body, header, description)
+        with errors_at_event(header.position, header.name):
+            scanner.pass_piece(header.size, None if joined is None else joined.plain(description))
 
     def _check_format(self, event: memoryview) -> None:
         """Verify the checksum of the format description in force."""

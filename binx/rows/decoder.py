@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
+from binx.event.partial_rows import RowsPieces
 from binx.event.payload import PayloadCache, errors_at_event, in_event, whole_events
 from binx.event.rows import plain_rows_event
 from binx.kernels.rows.builder import RowBuilder
@@ -136,6 +137,7 @@ class ChangeDecoder:
         self._decoder.table_limit = self.options.tables
         self.resolve_only = False
         self._statements = StatementReader(file)
+        self._pieces = RowsPieces()
         self._ids = (b"", b"")
         self._builders: dict[TableChanges, RowBuilder] = {}
         self._resolver = TableResolver(
@@ -306,8 +308,12 @@ class ChangeDecoder:
                 yield from self._feed(events, header, table)
         elif need == Need.NEED_STATEMENT:
             yield from self._take_statement(body, header, table)
+        elif need == Need.NEED_PIECE:
+            joined = self._pieces.take(body, header, table.format)
+            if joined is not None:
+                yield from self._feed(joined.plain(table.format), header, table)
         else:
-            yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), header, table)
+            yield from self._feed(memoryview(plain_rows_event(body, header, table.format)), header, table)
         decoder.pass_bytes(header.size)
 
     def _feed(

@@ -155,7 +155,7 @@ def counted_rows(counter: RowCounter, raw: RawEvent, description: FormatDescript
             return None
         body, number = raw.body, header.type
         if compressed:
-            plain = plain_rows_event(raw.data, header, description)
+            plain = plain_rows_event(raw.body, header, description)
             body, number = memoryview(plain)[HEADER_SIZE:], plain[_TYPE_OFFSET]
         length = description.post_header_length(EventType(number), _ROWS_POST_HEADER)
         return counter.count(body, number, length, position)

@@ -37,7 +37,8 @@ _BEGINNINGS = (
     (
         b"\xfe\xfe\x0d\x01",
         "a binary log that MariaDB keeps in InnoDB (binlog_storage_engine=innodb)",
-        "binx does not support this format; mariadb-binlog of the server's version prints it",
+        "binx does not read its pages; have mariadb-binlog of the server's version make a log of all of its"
+        " .ibb files, in order (--convert-engine-binlog --result-file=NAME, MDEV-37605), or print them",
     ),
 )
 _TAR = (b"ustar", 257)

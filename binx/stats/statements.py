@@ -198,7 +198,7 @@ class _OpenTransaction:
         kind, body = raw.header.type, raw.body
         is_last = body[self._id_bytes(kind)] & RowsFlag.STATEMENT_END
         if kind in PLAIN_TYPES:
-            body = memoryview(plain_rows_event(raw.data, raw.header, self._format))[HEADER_SIZE:]
+            body = memoryview(plain_rows_event(raw.body, raw.header, self._format))[HEADER_SIZE:]
         rows = 0
         if self._counter is not None:
             # Rows with columns of unknown types cannot be counted; a warning names their tables.

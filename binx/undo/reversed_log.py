@@ -315,7 +315,7 @@ class _ReversedTransaction:
     def _reversed(self, raw: RawEvent, rows: RowsHeader, flags: int) -> bytes:
         event = bytes(raw.data[:HEADER_SIZE]) + bytes(raw.body)
         if rows.compressed:
-            event = plain_rows_event(raw.data, raw.header, self._description)
+            event = plain_rows_event(raw.body, raw.header, self._description)
         number = EventType(event[_TYPE_OFFSET])
         body = memoryview(event)[HEADER_SIZE:]
         length = self._description.post_header_length(number, _POST_HEADER)

@@ -53,6 +53,8 @@ version.
 MySQL 5.1 with Google's patches wrote event headers of 27 bytes, with a group id, or of 23, with a checksum, \
 where all other servers write 19."""
 
+ENDING = (Path(__file__).parent / "mariadb_12_3.md").read_text("utf-8")
+
 UNKNOWN = "unknown"
 
 _SERIES = re.compile(r"(\d+\.\d+)\.\d+")
@@ -102,7 +104,7 @@ def page() -> str:
     ordered = {name: observed[name] for name in sorted(observed, key=order)}
     parts = [BEGINNING.format(files=files), *files_table(ordered), *errors_table(ordered)]
     parts += [*events_table(ordered), *columns_table(ordered)]
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n\n" + ENDING
 
 
 def logs(folder: Path) -> list[Path]:

@@ -21,6 +21,7 @@ class Need(IntEnum):
     NEED_PAYLOAD = 5
     NEED_PLAIN_ROWS = 6
     NEED_WINDOW = 7
+    NEED_PIECE = 8
 
 class RowDecoder:
     """Decodes the rows events of one file.

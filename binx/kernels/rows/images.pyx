@@ -33,6 +33,7 @@ cpdef enum Need:
     NEED_PAYLOAD = 5
     NEED_PLAIN_ROWS = 6
     NEED_WINDOW = 7
+    NEED_PIECE = 8
 
 cdef enum:
     TAKE = 1
@@ -346,6 +347,8 @@ cdef class RowDecoder:
         if type == TABLE_MAP_EVENT:
             self.maps.see(body, table_id_width(self.post_header[TABLE_MAP_EVENT]), self.ordinal)
             return NEED_NOTHING
+        if type == MARIADB_PARTIAL_ROW_DATA_EVENT:
+            return NEED_PIECE if self.mark == TAKE else NEED_NOTHING
         if is_compressed_rows(type):
             return NEED_PLAIN_ROWS
         if rows_operation(type) >= 0:

@@ -59,6 +59,8 @@ cdef inline int classify(
     if rows_operation(type) >= 0:
         take(&rest, table_id_width(post_header[type]))
         event_class[0] = CLASS_ROWS_END if little(take(&rest, 2), 2) & STATEMENT_END_FLAG else CLASS_ROWS
+    elif type == MARIADB_PARTIAL_ROW_DATA_EVENT:
+        event_class[0] = CLASS_ROWS
     elif type == TABLE_MAP_EVENT:
         event_class[0] = CLASS_TABLE_MAP
     elif type == XID_EVENT:

@@ -67,6 +67,7 @@ cdef enum:
     MARIADB_WRITE_ROWS_COMPRESSED_EVENT = 169
     MARIADB_UPDATE_ROWS_COMPRESSED_EVENT = 170
     MARIADB_DELETE_ROWS_COMPRESSED_EVENT = 171
+    MARIADB_PARTIAL_ROW_DATA_EVENT = 172
 
     IGNORABLE_FLAG = 0x80
     STATEMENT_END_FLAG = 0x1
@@ -101,7 +102,7 @@ cdef inline void set_post_header(uint8_t *lengths, const uint8_t *logged, int64_
 
 
 cdef inline bint known_type(uint8_t type) noexcept nogil:
-    return (1 <= type <= 42) or (159 <= type <= 171)
+    return (1 <= type <= 42) or (159 <= type <= 172)
 
 
 cdef inline bint fits_file(const Header *header, int64_t position, int64_t file_size, int checksum_size) noexcept nogil:

@@ -79,6 +79,9 @@ cdef class TransactionMachine:
     cdef int64_t content
     cdef int64_t ordinal
     cdef uint32_t query_thread
+    # Of a rows event in pieces: the number of the last one and how many there are; 0 before the first and after the last.
+    cdef uint32_t piece
+    cdef uint32_t pieces
     cdef int inner_kind
     cdef uint32_t inner_timestamp
     cdef Output last_counts
@@ -88,6 +91,8 @@ cdef class TransactionMachine:
     cdef list controls
     cdef carry_counts(self, TransactionTable filled)
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil
+    @cython.final
+    cdef int check_pieces(self, Cursor *body, const Header *header, uint8_t event_class, int64_t position) except -1 nogil
     @cython.final
     cdef int start_transaction(self, const Header *header, int64_t position) except -1 nogil
     @cython.final

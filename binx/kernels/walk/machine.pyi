@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from enum import IntEnum
 
+from binx.errors import DamagedError
 from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
 
@@ -45,6 +46,20 @@ class EventClass(IntEnum):
     CLASS_CONTEXT = 24
     CLASS_UNKNOWN = 25
     CLASSES = 26
+
+def unexpected_piece(
+    piece: int, pieces: int, found: int, of_found: int, event_type: int, position: int
+) -> DamagedError:
+    """Return the error of a rows event in pieces that do not follow one another.
+
+    Args:
+        piece: the number of the piece that was expected.
+        pieces: how many there were to be; 0 before the first.
+        found: the number of the piece that was found, if it is one.
+        of_found: how many there are by that piece.
+        event_type: the type of the event that was found.
+        position: its offset.
+    """
 
 class TransactionMachine:
     """The state between two events, and the transactions that have ended.

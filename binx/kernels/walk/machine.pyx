@@ -37,6 +37,24 @@ cdef struct Seen:
     int64_t index
 
 
+def unexpected_piece(
+    uint32_t piece, uint32_t pieces, uint32_t found, uint32_t of_found, uint8_t event_type, int64_t position
+):
+    from binx.errors import DamagedError
+
+    wanted = f"piece {piece} of {pieces}" if pieces else "piece 1"
+    what = f"piece {found} of {of_found}" if event_type == MARIADB_PARTIAL_ROW_DATA_EVENT else f"event type {event_type}"
+    return DamagedError(
+        f"expected {wanted} of a rows event, found {what}", offset=position, event="MARIADB_PARTIAL_ROW_DATA"
+    )
+
+
+cdef int bad_piece(
+    uint32_t piece, uint32_t pieces, uint32_t found, uint32_t of_found, uint8_t type, int64_t position
+) except -1 with gil:
+    raise unexpected_piece(piece, pieces, found, of_found, type, position)
+
+
 cdef class TransactionMachine:
     def __init__(self, tuple transitions, bint counts_rows):
         self.transitions = transitions
@@ -87,6 +105,8 @@ cdef class TransactionMachine:
         action = self.actions[transition]
         if action == ACTION_ILLEGAL:
             illegal(header, event_class, position, self.current.start)
+        if self.pieces or header.type == MARIADB_PARTIAL_ROW_DATA_EVENT:
+            self.check_pieces(body, header, event_class, position)
         if action == ACTION_START or action == ACTION_START_END:
             self.start_transaction(header, position)
         if self.shows_events:
@@ -104,6 +124,23 @@ cdef class TransactionMachine:
                 self.inner_timestamp = header.timestamp
             else:
                 self.push(self.kinds[transition], header.timestamp, end)
+        return 0
+
+    @cython.final
+    cdef int check_pieces(self, Cursor *body, const Header *header, uint8_t event_class, int64_t position) except -1 nogil:
+        """Check that the pieces of a rows event follow one another; only events about files may stand between them."""
+        cdef Cursor fields = body[0]
+        cdef uint32_t piece = 0
+        cdef uint32_t pieces = 0
+        if header.type == MARIADB_PARTIAL_ROW_DATA_EVENT:
+            piece = <uint32_t> little(take(&fields, 4), 4)
+            pieces = <uint32_t> little(take(&fields, 4), 4)
+        elif event_class == CLASS_CONTROL:
+            return 0
+        if piece != self.piece + 1 or piece > pieces or (self.pieces and pieces != self.pieces):
+            bad_piece(self.piece + 1, self.pieces, piece, pieces, header.type, position)
+        self.piece = piece if piece < pieces else 0
+        self.pieces = pieces if piece < pieces else 0
         return 0
 
     @cython.final
@@ -134,7 +171,8 @@ cdef class TransactionMachine:
             current.flags |= HAS_THREAD
         if event_class == CLASS_ROWS or event_class == CLASS_ROWS_END:
             self.content += 1
-            if self.counts_rows:
+            # Those in pieces are counted when Python has joined them.
+            if self.counts_rows and header.type != MARIADB_PARTIAL_ROW_DATA_EVENT:
                 self.count_rows(body, header)
         elif event_class == CLASS_TABLE_MAP:
             self.content += 1
@@ -210,6 +248,7 @@ cdef class TransactionMachine:
             or type == XID_EVENT
             or type == TABLE_MAP_EVENT
             or type == TRANSACTION_PAYLOAD_EVENT
+            or type == MARIADB_PARTIAL_ROW_DATA_EVENT
             or rows_operation(type) >= 0
         ):
             return 0

@@ -24,6 +24,7 @@ cpdef enum Stop:
     STOP_PAYLOAD = 4
     STOP_COMPRESSED_ROWS = 5
     STOP_BEYOND = 6
+    STOP_PARTIAL_ROWS = 7
 
 
 cdef class Scanner(TransactionMachine):

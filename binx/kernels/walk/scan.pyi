@@ -24,6 +24,7 @@ class Stop(IntEnum):
     STOP_PAYLOAD = 4
     STOP_COMPRESSED_ROWS = 5
     STOP_BEYOND = 6
+    STOP_PARTIAL_ROWS = 7
 
 class Scanner(TransactionMachine):
     """A scan of one file, resumable at every event.
@@ -128,6 +129,16 @@ class Scanner(TransactionMachine):
 
     def feed_replacement(self, event: Buffer, size: int) -> None:
         """Scan a decompressed rows event in place of the one of ``size`` bytes at ``position``.
+
+        Raises:
+            DamagedError, UnsupportedError: as for :meth:`feed`.
+        """
+
+    def pass_piece(self, size: int, joined: Buffer | None) -> None:
+        """Pass a piece of ``size`` bytes of a rows event, after ``STOP_PARTIAL_ROWS``.
+
+        Args:
+            joined: after the last piece the rows event, decompressed and without checksum.
 
         Raises:
             DamagedError, UnsupportedError: as for :meth:`feed`.

@@ -6,7 +6,7 @@ length; ``LEVEL_EVENTS`` reads every header; ``LEVEL_TABLES`` also counts row im
 table.
 
 The scan stops with a reason (``Stop``) if Python must help: a format description within the file, a
-compressed payload or rows event whose content must be counted, the end of the window or of the file.
+compressed payload or rows event whose content must be counted, a piece of a rows event, the end of the window or of the file.
 """
 
 cimport cython
@@ -104,6 +104,7 @@ cdef class Scanner(TransactionMachine):
         self.seeking = True
         self.named = named
         self.resumed = -1
+        self.piece = self.pieces = 0
 
     @property
     def is_seeking(self):
@@ -164,7 +165,7 @@ cdef class Scanner(TransactionMachine):
                 bad_inner(b"events behind the end of the transaction", self.position)
             if (
                 header.type == TRANSACTION_PAYLOAD_EVENT
-                or MARIADB_QUERY_COMPRESSED_EVENT <= header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
+                or MARIADB_QUERY_COMPRESSED_EVENT <= header.type <= MARIADB_PARTIAL_ROW_DATA_EVENT
             ):
                 bad_inner(b"a compressed event within it", self.position)
             body = cursor_over(events + at + HEADER_SIZE, size - HEADER_SIZE, self.position)
@@ -197,6 +198,20 @@ cdef class Scanner(TransactionMachine):
             self.step(&body, &header, self.position, self.position + size)
         self.type_counts[self.pending_type] += 1
         self.type_bytes[self.pending_type] += size
+        self.position += size
+
+    def pass_piece(self, int64_t size, const uint8_t[::1] joined):
+        cdef Cursor body
+        cdef Header header
+        if joined is not None:
+            if joined.shape[0] < HEADER_SIZE:
+                raise ValueError("no event")
+            body = cursor_over(&joined[0] + HEADER_SIZE, joined.shape[0] - HEADER_SIZE, self.position)
+            with nogil:
+                header = header_of(&joined[0])
+                self.count_rows(&body, &header)
+        self.type_counts[MARIADB_PARTIAL_ROW_DATA_EVENT] += 1
+        self.type_bytes[MARIADB_PARTIAL_ROW_DATA_EVENT] += size
         self.position += size
 
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil:
@@ -273,6 +288,8 @@ cdef class Scanner(TransactionMachine):
                     self.pending_type = header.type
                     return STOP_COMPRESSED_ROWS
             self.step(&body, &header, self.position, self.position + header.size)
+            if header.type == MARIADB_PARTIAL_ROW_DATA_EVENT and self.level == LEVEL_TABLES:
+                return STOP_PARTIAL_ROWS
             self.type_counts[header.type] += 1
             self.type_bytes[header.type] += header.size
             self.position += header.size

@@ -31,17 +31,22 @@ def test_one_without_a_bound_is_refused(requirement: str) -> None:
         list(pins(text))
 
 
-def test_sources_without_compiled_modules_say_so(tmp_path: Path) -> None:
-    """As in the folder of a checkout, which Python prefers to the installed package."""
-    ignored = shutil.ignore_patterns("*.so", "__pycache__")
-    shutil.copytree(PROJECT / "binx", tmp_path / "binx", ignore=ignored)
-    done = subprocess.run(
-        [sys.executable, "-c", "import binx; binx.open('x')"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"ImportError: expected compiled modules in {tmp_path}/binx/kernels, found binx's")
+@pytest.mark.parametrize("lacking", ["*.so", "scan.*.so"])
+def test_sources_without_compiled_modules_say_so(lacking: str, tmp_path: Path) -> None:
+    """As in the folder of a checkout, which Python prefers to the installed package, or one that is newer."""
+    shutil.copytree(
+        PROJECT / "binx", tmp_path / "binx", ignore=shutil.ignore_patterns(lacking, "__pycache__")
+    )
+    said = f"expected a compiled module beside {tmp_path}/binx/kernels/"
+    for words, beginning in (
+        (["-c", "import binx; binx.open('x')"], f"ImportError: {said}"),
+        (["-m", "binx", "ls", "x"], f"binx: error: {said}"),
+    ):
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].startswith(beginning)
 
 
 HINT = re.compile(r"pip install[^`\n]*?'?(binx[-\w]*)\[([\w,]+)\]")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import UTC
+
 from binx.archive.check import CheckReport
 from binx.archive.manifest import ArchivedLog
 from binx.archive.report import ArchiveLogReport, ArchiveLogState, RunReport
-from binx.cli.terminal import TextOutput, say_error, say_losses, say_note, say_warning
+from binx.cli.layout import screen_lines
+from binx.cli.terminal import TextOutput, say_error, say_losses, say_note, say_warning, screen
 from binx.log.selection.moments import format_time
 from binx.report.document import json_line
 from binx.source.wording import counted
-from binx.stats.text import bytes_text, safe_text
+from binx.stats.sections import TEXTS, TIMES, Form, SectionColumn
+from binx.stats.text import bytes_text, safe_text, time_text
 
 
 class ArchiveText:
@@ -77,24 +82,61 @@ class ArchiveText:
             f" {bytes_text(check.stored_bytes)}, {counted(check.transactions, 'transaction')}"
         )
 
-    def listed(self, log: ArchivedLog) -> None:
-        """Write an archived log: name, server, commit times, sizes, transactions and state."""
+    def listed(self, logs: Iterable[ArchivedLog]) -> None:
+        """Write archived logs: names, servers, commit times, sizes, transactions and states."""
         if self._json:
-            more = {
-                "server_id": log.server_id,
-                "server_version": log.server_version,
-                "first_commit_timestamp": log.first_commit,
-                "last_commit_timestamp": log.last_commit,
-                "previous_gtids": log.previous_gtids,
-            }
-            report = ArchiveLogReport(ArchiveLogState.ARCHIVED, log.log.path, log)
-            self._output.line(json_line("listed_log", report.facts() | more))
+            for log in logs:
+                more = {
+                    "server_id": log.server_id,
+                    "server_version": log.server_version,
+                    "first_commit_timestamp": log.first_commit,
+                    "last_commit_timestamp": log.last_commit,
+                    "previous_gtids": log.previous_gtids,
+                }
+                report = ArchiveLogReport(ArchiveLogState.ARCHIVED, log.log.path, log)
+                self._output.line(json_line("listed_log", report.facts() | more))
             return
-        times = [None if time is None else format_time(time) for time in (log.first_commit, log.last_commit)]
-        state = "damaged" if log.damage else "encrypted" if log.recipients else "whole"
-        sizes = (log.bytes, log.stored_bytes, log.transactions)
-        fields = (safe_text(log.stem), log.server_id, *(time or "-" for time in times), *sizes, state)
-        self._output.line("\t".join(map(str, fields)))
+        width, colour = screen()
+        rows = [
+            (
+                log.stem,
+                log.server_id,
+                log.first_commit,
+                log.last_commit,
+                log.bytes,
+                log.stored_bytes,
+                log.transactions,
+                "damaged" if log.damage else "encrypted" if log.recipients else "whole",
+            )
+            for log in logs
+        ]
+        if width is None:
+            lines: Iterable[str] = (
+                "\t".join(
+                    "-" if value is None else column.form.programs(value)
+                    for value, column in zip(row, _LISTED, strict=True)
+                )
+                for row in rows
+            )
+        else:
+            lines = screen_lines(_LISTED, rows, width, colour=colour)
+        for line in lines:
+            self._output.line(line)
+
+
+_TIME = Form(lambda time: time_text(time, UTC), format_time, TIMES, lambda time: time_text(time, UTC)[:19])
+_SIZE, _COUNT, _WORD = Form(bytes_text, str), Form("{:,}".format, str), Form(safe_text, safe_text, TEXTS)
+_LISTED = (
+    SectionColumn("ARCHIVED AS", _WORD),
+    SectionColumn("SERVER", Form(str, str), spare=4),
+    SectionColumn("FIRST (UTC)", _TIME),
+    SectionColumn("LAST (UTC)", _TIME, spare=2),
+    SectionColumn("SIZE", _SIZE),
+    SectionColumn("STORED", _SIZE, spare=3),
+    SectionColumn("TRANSACTIONS", _COUNT, spare=1),
+    SectionColumn("STATE", _WORD),
+)
+"""Columns of a list of archived logs."""
 
 
 def _log_line(log: ArchiveLogReport) -> str:

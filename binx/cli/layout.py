@@ -136,8 +136,8 @@ def _fitting_indexes(columns: Sequence[SectionColumn], widths: Sequence[int], wi
         if needed + len(_GAP) * (len(indexes) - 1) <= width or len(indexes) == 1:
             return indexes
         # Without a spare one it is the last: half a number would be a wrong one.
-        spare = [index for index in indexes if columns[index].spare]
-        indexes.remove(max(spare, key=lambda index: columns[index].spare, default=indexes[-1]))
+        most = max(columns[index].spare for index in indexes)
+        indexes = [index for index in indexes if columns[index].spare != most] if most else indexes[:-1]
 
 
 def _fitted(columns: Sequence[SectionColumn], widths: Sequence[int], width: int) -> list[int]:

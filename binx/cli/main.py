@@ -20,8 +20,10 @@ def main() -> NoReturn:
     if interrupts:
         signal.signal(signal.SIGINT, _end)
     gc.set_threshold(_YOUNG_OBJECTS)
-    from binx.cli.run import run
-
+    try:
+        from binx.cli.run import run
+    except ImportError as error:
+        sys.exit(f"binx: error: {error}")
     if interrupts:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     code = run()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE = 1.0
+_WIDE = 60
+"""Width from which the bar also has the rate and the time that is left."""
 
 
 class ProgressBar:
@@ -106,13 +108,13 @@ def _started(label: str, total: int) -> Progress:
     )
 
     colour = has_colour(sys.stderr)
-    console = Console(stderr=True, width=terminal_width(sys.stderr), no_color=not colour, highlight=False)
+    width = terminal_width(sys.stderr)
+    console = Console(stderr=True, width=width, no_color=not colour, highlight=False)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
         DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
+        *([TransferSpeedColumn(), TimeRemainingColumn()] if width >= _WIDE else []),
         console=console,
         transient=True,
     )

@@ -53,7 +53,8 @@ class SectionColumn(NamedTuple):
 
     Attributes:
         value: the field of a record, or a function of it; by default derived from the title.
-        spare: priority for omission on a narrow terminal, the highest first; 0 for never.
+        spare: priority for omission on a narrow terminal, the highest first; equal ones go together; 0
+            for never.
         cut: whether its texts may be truncated if that is not enough.
     """
 
@@ -129,8 +130,8 @@ _SIZE = SectionColumn("Bytes", BYTES)
 _ROWS = SectionColumn("Row changes", NUMBER, "rows")
 _SERVER = SectionColumn("Server id", PLAIN, "server_id")
 _CHANGES = (
-    SectionColumn("Inserts", NUMBER, spare=7),
-    SectionColumn("Updates", NUMBER, spare=6),
+    SectionColumn("Inserts", NUMBER, spare=5),
+    SectionColumn("Updates", NUMBER, spare=5),
     SectionColumn("Deletes", NUMBER, spare=5),
 )
 _GROUP_COLUMNS = {

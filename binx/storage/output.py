@@ -377,4 +377,7 @@ def _is_special(path: str) -> bool:
 
 def _refuse_terminal(terminal: bool) -> None:
     if terminal:
-        raise RefusedError("binary output is not written to a terminal; use -o FILE or redirect the output")
+        raise RefusedError(
+            "binary output is not written to a terminal; use -o FILE, redirect the output, or choose a text"
+            " format (--format sql)"
+        )

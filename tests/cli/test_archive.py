@@ -13,7 +13,7 @@ import pytest
 from testdata import encrypted
 from tests.archive.places import IN_USE, check_manifests, copy_logs
 from tests.cli.conftest import Shop
-from tests.cli.process import binx
+from tests.cli.process import binx, on_terminal
 from tests.exports import contents
 from tests.log import building as b
 
@@ -46,6 +46,9 @@ def test_what_is_archived_is_listed(tmp_path: Path) -> None:
     binx("archive", source, "--to", place)
     listed = binx("archive", "--list", "--to", place)
     assert (listed.code, listed.err) == (0, "")
+    shown = on_terminal("archive", "--list", "--to", place, width=140)
+    assert shown.lines[0].split()[:2] == ["\x1b[1mARCHIVED", "AS"]
+    assert [line.split()[0] for line in shown.lines[1:]] == [line.split()[0] for line in listed.lines]
     documents = [json.loads(line) for line in binx("archive", "--list", "--json", "--to", place).lines]
     lines = [line.split("\t") for line in listed.lines]
     assert [line[0].split(".")[1] for line in lines] == ["000001", "000002"]

@@ -215,8 +215,7 @@ def _run(request: ArchiveRequest, report: ArchiveText) -> ExitCode:
 
 def _list(archive: str, report: ArchiveText) -> ExitCode:
     logs, errors = read_manifests(open_store(archive))
-    for log in sorted(logs, key=lambda log: (log.server_id, log.header_timestamp, log.name)):
-        report.listed(log)
+    report.listed(sorted(logs, key=lambda log: (log.server_id, log.header_timestamp, log.name)))
     say_losses(map(str, errors))
     if not logs and not errors:
         raise AbsentError("expected an archive, found no logs in it; check the path", path=archive)

@@ -20,7 +20,7 @@ from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import SchemaRecord, Staged, StagedFiles, schema_record_of
 from binx.errors import RefusedError
 from binx.event.payload import PayloadCache
-from binx.event.rows import UNFOLLOWED, RowsFlag
+from binx.event.rows import UNFOLLOWED, RowsFlag, unmapped_rows
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
@@ -191,6 +191,7 @@ class LogExport:
             self._take_batch(batch, files)
         files.close()
         report.take_ends(scan, decoder.report)
+        report.losses += unmapped_rows(decoder.unmapped)
         self._take_tables()
         self._masks.take_definitions(self._catalog)
         scrub(self._catalog, rules)

@@ -14,6 +14,7 @@ from binx.event.format import FormatDescription
 from binx.event.header import HEADER, HEADER_SIZE, EventHeader, EventType
 from binx.event.reader import Reader, body_reader, uncompress
 from binx.event.table_map import MAX_COLUMNS, read_table_id
+from binx.source.wording import counted
 
 _POST_HEADER_V1 = 8
 _POST_HEADER_V2 = 10
@@ -45,6 +46,17 @@ class RowsFlag(IntFlag):
 
 UNFOLLOWED = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 """Flags of rows that foreign keys do not follow, or whose followers are rows of the log too."""
+
+
+UNMAPPED_ROWS = (
+    "rows that a foreign key deleted or changed, of a table that the log does not name (MySQL 9.6 and later"
+    " write no table map for rows that followed those of a replayed event, and replicas pass over them)"
+)
+
+
+def unmapped_rows(count: int) -> list[str]:
+    """Say what rows events without a table map are, given their number; nothing if there are none."""
+    return [f"{counted(count, 'event')} with {UNMAPPED_ROWS}"] if count else []
 
 
 _KINDS = {

@@ -254,6 +254,11 @@ class TransactionScan(Protocol):
         """Yield each distinct table map: its table's number, its bytes after table id and flags."""
         ...
 
+    @property
+    def unmapped_events(self) -> int:
+        """Rows events without a table map, up to here; see :func:`binx.event.rows.unmapped_rows`."""
+        ...
+
     def uncounted_tables(self) -> list[tuple[str, str]]:
         """Return the tables whose rows are not counted because a column's type is unknown."""
         ...

@@ -150,6 +150,11 @@ class Scan:
         counts = ((number, self._scanner.uncounted_events(number)) for number in range(self.table_count))
         return {self.table_name(number): count for number, count in counts if count}
 
+    @property
+    def unmapped_events(self) -> int:
+        """Rows events without a table map, up to here; see :func:`binx.event.rows.unmapped_rows`."""
+        return self._scanner.unmapped
+
     def uncounted_tables(self) -> list[tuple[str, str]]:
         """Return the tables whose rows are not counted because a column's type is unknown."""
         return list(self.uncounted())

@@ -201,6 +201,11 @@ class ChangeDecoder:
             raise error.at(path=self.file.path, gtid=self._gtid(table)) from error.__cause__
         source.release(released, stop)
 
+    @property
+    def unmapped(self) -> int:
+        """How many rows events had no table map; see :func:`binx.event.rows.unmapped_rows`."""
+        return self._decoder.unmapped
+
     def finish(self) -> Iterator[ChangeBatch]:
         """Yield the buffered rows, table by table in the order of their first row."""
         yield from self.flush()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.charset import DEFAULT_CHARSET
+from binx.event.rows import unmapped_rows
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.columns.schema import Provenance
@@ -66,6 +67,7 @@ class Reading:
         self._resolve_only = resolve_only
         self._unreadable = unreadable
         self._keeps = keeps
+        self._unmapped = 0
 
     def of(self, file: BinlogFile, payloads: PayloadCache | None = None) -> ChangeDecoder:
         """Return the decoder of a log, with which reading goes on.
@@ -78,6 +80,7 @@ class Reading:
             decoder.resolve_only = self._resolve_only
             decoder.unreadable = self._unreadable
             if not self._keeps:
+                self._unmapped = self.unmapped
                 self.decoders.clear()
             self.decoders.append(decoder)
         if payloads is not None:
@@ -138,10 +141,15 @@ class Reading:
         return iter(dict.fromkeys(table for decoder in self.decoders for table in decoder.tables))
 
     @property
+    def unmapped(self) -> int:
+        """How many rows events of the logs had no table map; see :func:`~binx.event.rows.unmapped_rows`."""
+        return self._unmapped + sum(decoder.unmapped for decoder in self.decoders)
+
+    @property
     def warnings(self) -> list[str]:
         """Warnings about names and types, without duplicates."""
         sentences = [warning for decoder in self.decoders for warning in decoder.report.warnings]
-        return list(dict.fromkeys([*sentences, *guesses(self.tables)]))
+        return list(dict.fromkeys([*sentences, *guesses(self.tables), *unmapped_rows(self.unmapped)]))
 
 
 _TABLES_NAMED = 10

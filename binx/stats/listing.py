@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.event.rows import unmapped_rows
 from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog
@@ -102,6 +103,7 @@ class Listing:
         self._level = max(Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES, required_level(selection))
         self._cut_short = False
         self._uncounted: dict[str, None] = {}
+        self._unmapped: dict[str, int] = {}
 
     @property
     def missing(self) -> GtidSet:
@@ -120,7 +122,8 @@ class Listing:
             f"rows of {name} are not counted, because the size of a column is not known"
             for name in self._uncounted
         ]
-        return [*self._search.selector.notes, *self._search.warnings, *uncounted]
+        unmapped = unmapped_rows(sum(self._unmapped.values()))
+        return [*self._search.selector.notes, *self._search.warnings, *uncounted, *unmapped]
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the lines, many at a time."""
@@ -134,6 +137,7 @@ class Listing:
         for part in self._search.walk(self._level):
             for name in part.scan.uncounted_tables():
                 self._uncounted[".".join(name)] = None
+            self._unmapped[part.file.path] = part.scan.unmapped_events
             yield part
         self._search.check_columns()
 

@@ -24,7 +24,7 @@ from binx.errors import AbsentError, BinxError, RefusedError
 from binx.event.format import MAGIC, Flavour, FormatDescription
 from binx.event.header import HEADER, HEADER_SIZE, EventType
 from binx.event.query import QUERY_HEAD, Query
-from binx.event.rows import UNFOLLOWED, RowsFlag, RowsHeader, RowsKind, plain_rows_event
+from binx.event.rows import UNFOLLOWED, UNMAPPED_ROWS, RowsFlag, RowsHeader, RowsKind, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
 from binx.kernels.transactions.table import Kind, TransactionTable
@@ -190,10 +190,12 @@ class _Reversing:
             known = None
             if isinstance(event, TableMap):
                 if not self._takes_table(event.database, event.table):
+                    transaction.left_out.add(event.table_id)
                     continue
                 known = part.resolved.get(bytes(raw.body[_POST_HEADER:]))
                 if known is not None and known.is_sequence:
                     self._warnings.take_sequence(event.name)
+                    transaction.left_out.add(event.table_id)
                     continue
             obstacle = transaction.take(raw, known)
             if obstacle is not None:
@@ -250,6 +252,7 @@ class _ReversedTransaction:
         self._like = b""
         self._ends, self._followers = True, 0
         self._deleted: set[int] = set()
+        self.left_out: set[int] = set()
         self.has_rows = False
         self.unlogged = False
         self.deletes = False
@@ -273,7 +276,11 @@ class _ReversedTransaction:
             rename_table_map(content, self._databases, self._description)
             self._maps[event.table_id] = bytes(content)
         elif isinstance(event, RowsHeader):
-            obstacle = self._take_rows(raw, event) if event.table_id in self._tables else None
+            obstacle = None
+            if event.table_id in self._tables:
+                obstacle = self._take_rows(raw, event)
+            elif event.flags & UNFOLLOWED == UNFOLLOWED and event.table_id not in self.left_out:
+                obstacle = UNMAPPED_ROWS
             if event.flags & RowsFlag.STATEMENT_END and not self._ends:
                 self._end_statement()
             return obstacle

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from binx.event.format import Flavour, FormatDescription
+from binx.event.rows import UNMAPPED_ROWS
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import format_time
@@ -102,6 +103,8 @@ def write_undo(
             choice=choice,
         ):
             undoing.take(item)
+        if reading.unmapped:
+            rows.obstacles.add(UNMAPPED_ROWS, ["the selected transactions"], reading.unmapped)
         undoing.finish(without_rolled_back(every), known, today)
         undoing.restore(ChildRows(rows.parents, logs, catalog, known, databases, on_damage))
         return undoing.copy_out(output)

@@ -14,6 +14,7 @@ from binx.event.header import HEADER_SIZE, EventType, parse_header
 from binx.event.parse import parse_event
 from binx.event.payload import PayloadCache
 from binx.event.replication import Incident
+from binx.event.rows import unmapped_rows
 from binx.event.table_map import parse_map_body
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.selection import clock_faults, flagged
@@ -276,6 +277,7 @@ class ContentCheck:
             )
         if self._checksums and file.format.checksum is ChecksumAlgorithm.OFF:
             yield "its events have no checksums, so changed values go unnoticed"
+        yield from unmapped_rows(scan.unmapped_events)
         walked = self._transactions - self._by_length
         if self._by_length and walked:
             yield f"{counted(walked, 'transaction')} without a recorded length, delimited by their events"

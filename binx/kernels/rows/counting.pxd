@@ -15,12 +15,17 @@ cdef enum:
     # Table ID of rows events without a table, which only end a statement.
     DUMMY_TABLE_ID = 0xFFFFFF
     PARTIAL_JSON_UPDATES = 1
+    # Flags of rows that followed a foreign key, see binx.event.rows.RowsFlag.
+    FOLLOWED_KEY = 0x0012
 
 cdef struct RowsEvent:
     int operation
     bint partial
     int flags
     int32_t map
+    # Whether it has rows, but no table map: MySQL 9.6 and later write none for rows that followed those of an event
+    # that a client had executed (BINLOG); replicas pass over them.
+    bint unmapped
     int32_t before_count
     int32_t after_count
     const uint8_t *before
@@ -52,6 +57,7 @@ cdef inline int open_rows(
     rows.operation = rows_operation(type)
     rows.partial = type == PARTIAL_UPDATE_ROWS_EVENT
     rows.map = -1
+    rows.unmapped = False
     rows.flags = <int> little(take(body, 2), 2)
     if post_header == 10:
         extra = <int64_t> little(take(body, 2), 2)
@@ -61,6 +67,9 @@ cdef inline int open_rows(
     if table_id == DUMMY_TABLE_ID:
         return 0
     take_packed(body, &columns)
+    if rows.operation and rows.flags & FOLLOWED_KEY == FOLLOWED_KEY and not maps.has_map(table_id, ordinal):
+        rows.unmapped = True
+        return 0
     rows.map = maps.map_of(body, table_id, ordinal)
     layout = maps.layout(rows.map)
     if columns != <uint64_t> layout.columns:

@@ -132,6 +132,10 @@ class RowDecoder:
     def take(self, builder: RowBuilder) -> dict[str, Any]:
         """Take a builder's rows, see ``RowBuilder.finish``."""
 
+    @property
+    def unmapped(self) -> int:
+        """How many rows events have no table map, see :func:`binx.event.rows.unmapped_rows`."""
+
     def passed_over(self) -> dict[int, list[int]]:
         """Return counts by table number of what was not decoded, or not counted by the scan.
 

@@ -91,6 +91,7 @@ cdef class RowDecoder:
     cdef int64_t end
     cdef int64_t ordinal
     cdef int64_t rows_event
+    cdef readonly int64_t unmapped
     cdef bytes undone_bytes
     cdef UndoneRuns undone
     cdef int64_t version
@@ -386,6 +387,7 @@ cdef class RowDecoder:
         cdef bint undone
         open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
         if rows.map < 0:
+            self.unmapped += rows.unmapped
             self.rows_event += 1
             self.next_statement += rows.flags & STATEMENT_END_FLAG
             return NEED_NOTHING

@@ -103,6 +103,7 @@ cdef class TableMaps:
     cdef TableLayout *layout_for(self, int32_t number, list facts) except NULL
     cdef void set_format(self, int64_t types) noexcept
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil
+    cdef bint has_map(self, uint64_t table_id, int64_t transaction) noexcept nogil
     cdef int32_t map_of(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil
     cdef int parse_map(self, Cursor *body) except -1 nogil
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil

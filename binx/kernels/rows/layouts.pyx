@@ -252,13 +252,18 @@ cdef class TableMaps:
         self.layout(<int32_t> number)[0] = layout
         return 0
 
+    cdef bint has_map(self, uint64_t table_id, int64_t transaction) noexcept nogil:
+        """Return whether a transaction has a table map with this ID before the current event."""
+        cdef const CurrentMap *current = current_map(self, table_id)
+        return current != NULL and current.owner == <int32_t> (transaction & 0x7FFFFFFF)
+
     cdef int32_t map_of(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil:
         """Return the number of the table map that a rows event's table ID refers to.
 
         Servers always write it in the same transaction; a map from an earlier one may be of another table.
         """
         cdef const CurrentMap *current = current_map(self, table_id)
-        if current == NULL or current.owner != <int32_t> (transaction & 0x7FFFFFFF):
+        if not self.has_map(table_id, transaction):
             self.no_map(body, table_id)
         if self.layout(current.number).table < 0:
             self.unreadable_map(body, table_id)

@@ -88,6 +88,8 @@ cdef class TransactionMachine:
     cdef Slots sources
     # Number of rows events that are not counted, by table.
     cdef dict uncounted
+    # Number of rows events without a table map.
+    cdef readonly int64_t unmapped
     cdef list controls
     cdef carry_counts(self, TransactionTable filled)
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil

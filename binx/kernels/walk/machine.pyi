@@ -101,6 +101,10 @@ class TransactionMachine:
         """How many rows events of a table are not counted, as nobody knows how wide a column of it is."""
 
     @property
+    def unmapped(self) -> int:
+        """How many rows events have no table map, see :func:`binx.event.rows.unmapped_rows`."""
+
+    @property
     def open_transaction(self) -> int | None:
         """Where the transaction begins that has no end yet, or None."""
 

@@ -309,6 +309,7 @@ cdef class TransactionMachine:
         cdef int32_t table
         open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
         if rows.map < 0:
+            self.unmapped += rows.unmapped
             return 0
         table = self.maps.layout(rows.map).table
         count = count_images(self.maps, body, &rows)

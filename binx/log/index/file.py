@@ -245,6 +245,11 @@ class IndexFile:
         """Number of tables that the log changes."""
         return len(self.facts.tables)
 
+    @property
+    def unmapped_events(self) -> int:
+        """Rows events without a table map are not in an index."""
+        return 0
+
     def uncounted_tables(self) -> list[tuple[str, str]]:
         """Return the tables whose rows are not counted because a column's type is unknown."""
         maps = self.facts.maps

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from binx.event.rows import unmapped_rows
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, every_table
@@ -109,7 +110,8 @@ def write_sql(
         output.write(chunk)
     transactions = 0 if writing.script is None else writing.script.transactions
     tables = writing.rows.warnings
-    return SqlReport(transactions, (*tables.sentences(), *writing.sizes.warnings), tables.losses())
+    losses = [*tables.losses(), *unmapped_rows(writing.unmapped)]
+    return SqlReport(transactions, (*tables.sentences(), *writing.sizes.warnings), losses)
 
 
 class _Writing:
@@ -123,6 +125,7 @@ class _Writing:
         self.sizes = sizes
         self.rows = SqlRows(databases)
         self.script: SqlScript | None = None
+        self.unmapped = 0
         self._choice = choice
         self._databases = databases
         self._files = files
@@ -153,6 +156,7 @@ class _Writing:
             if isinstance(item, Statement):
                 self.sizes.take_text(item.sql)
             yield from self.script.take(item)
+        self.unmapped = reading.unmapped
         if self.script is not None:
             yield self.script.foot()
 

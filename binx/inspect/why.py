@@ -127,6 +127,7 @@ class RowLife:
     ) -> None:
         if bool(key) == (condition is not None):
             raise UsageError("expected either a key (--pk VALUE) or a condition (--where)")
+        self._logs = [log.file.path for log in chain]
         self.search = Search(chain, selection, verify=verify, on_damage=on_damage)
         self.search.leave_out_undecodable(Catalog() if catalog is None else catalog, intact=True)
         self._keys = FollowedKeys(key) if key else None
@@ -221,7 +222,9 @@ class RowLife:
             "table": effect.table,
             "type": effect.type,
         }
-        restored = restored_by(statement.followed, statement.db, file.name, table.value("start", index))
+        restored = restored_by(
+            statement.followed, statement.db, self._logs, file.name, table.value("start", index)
+        )
         change = replace(
             _change_in(file, table, index),
             row=row,

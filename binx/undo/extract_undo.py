@@ -68,8 +68,9 @@ class _Undo(Extraction):
             refuse_arrived_rows(selected, every, self.known_tables(), obstacles)
 
         parts = parts_of(self.search, self.known_tables())
+        logs = [log.file.path for log in self.chain]
         takes_table = every_table if self.choice is None else self.choice.takes_table
-        report = write_reversed(parts, stream, self.databases, refuse_deletes, takes_table)
+        report = write_reversed(parts, stream, self.databases, refuse_deletes, takes_table, logs)
         self.warnings = [*report.warnings, *_without_changes(report.nothing)]
         if report.unlogged:
             selected = self.new_search(tells=False).selected()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from binx.errors import RefusedError
@@ -77,13 +77,17 @@ class Obstacles:
 class UndoStatements:
     """Checks statements for obstacles to an undo.
 
+    Args:
+        logs: the paths of all logs that are known.
+
     Attributes:
         void: numbers of transactions that were prepared and finally rolled back.
     """
 
-    def __init__(self, obstacles: Obstacles) -> None:
+    def __init__(self, obstacles: Obstacles, logs: Sequence[str]) -> None:
         self.void: set[int] = set()
         self._obstacles = obstacles
+        self._logs = logs
         self._prepared: dict[str, tuple[int, str]] = {}
 
     def take(self, statement: Statement, number: int, file: str, start: int) -> None:
@@ -91,7 +95,7 @@ class UndoStatements:
         sql, transaction = statement.sql, statement.transaction
         if statement.kind != "other":
             what = "a statement" if statement.kind == "ddl" else "a change logged as a statement"
-            commands = restored_by(statement.followed, statement.db, file, start)
+            commands = restored_by(statement.followed, statement.db, self._logs, file, start)
             self._obstacles.add(f"{what}, “{shortened(sql, _SHOWN)}”", [transaction], commands=commands)
         elif sql.startswith("XA PREPARE "):
             self._prepared[sql.removeprefix("XA PREPARE ")] = (number, transaction)

@@ -15,7 +15,7 @@ selected change is refused before the first byte is written.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -122,12 +122,14 @@ def write_reversed(
     databases: DatabaseNames = SAME_NAMES,
     refuse_deletes: Callable[[Obstacles], None] | None = None,
     takes_table: Callable[[str, str], bool] = every_table,
+    logs: Sequence[str] = (),
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, newest first.
 
     Args:
         refuse_deletes: records what makes it wrong to delete inserted rows, if some are.
         takes_table: whether the rows of a table are undone.
+        logs: the paths of all logs that are known.
 
     Raises:
         AbsentError: the parts have no transaction with row changes.
@@ -136,7 +138,7 @@ def write_reversed(
         OutputError: the output or the temporary folder cannot be written.
     """
     with ReverseSpool() as events:
-        reversing = _Reversing(events, databases, takes_table)
+        reversing = _Reversing(events, databases, takes_table, logs)
         for part in parts:
             try:
                 reversing.take(part)
@@ -149,8 +151,13 @@ def write_reversed(
 
 class _Reversing:
     def __init__(
-        self, events: ReverseSpool, databases: DatabaseNames, takes_table: Callable[[str, str], bool]
+        self,
+        events: ReverseSpool,
+        databases: DatabaseNames,
+        takes_table: Callable[[str, str], bool],
+        logs: Sequence[str],
     ) -> None:
+        self._logs = logs
         self._events = events
         self._databases = databases
         self._takes_table = takes_table
@@ -180,7 +187,7 @@ class _Reversing:
         kind = KIND_NAMES[Kind(table.value("kind", index))]
         events = raw_events(file, start, end, description)
         if kind not in {"dml", "empty"}:
-            commands = _commands(events, file.name, start) if kind == "ddl" else ()
+            commands = _commands(events, self._logs, file.name, start) if kind == "ddl" else ()
             self.obstacles.add(f"transactions of kind {kind}", [name], commands=commands)
             return
         counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
@@ -218,12 +225,14 @@ def _of_server(description: FormatDescription) -> tuple[Flavour, tuple[int, int,
     return description.flavour, description.version, description.post_header_lengths
 
 
-def _commands(events: Iterable[RawEvent], file: str, start: int) -> Iterator[tuple[str, str, str]]:
+def _commands(
+    events: Iterable[RawEvent], logs: Sequence[str], file: str, start: int
+) -> Iterator[tuple[str, str, str]]:
     """Yield the commands that restore tables dropped or emptied by a schema statement."""
     for raw in events:
         if isinstance(raw.event, Query):
             followed = Catalog().follow(raw.event.text, raw.event.database)
-            yield from restored_by(followed, raw.event.database, file, start)
+            yield from restored_by(followed, raw.event.database, logs, file, start)
 
 
 class _ReversedTransaction:

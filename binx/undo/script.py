@@ -92,7 +92,7 @@ def write_undo(
         today = NamesToday(logs, known)
         rows = UndoRows(UndoCheck(on_conflict), LostParents(catalog), today, databases)
         sizes = StatementSizes(statement_bytes)
-        undoing = _Undoing(spool, rows, sizes, partial=choice is not None)
+        undoing = _Undoing(spool, rows, sizes, [log.path for log in logs], partial=choice is not None)
         reading = reading_in_pieces(catalog, choice=choice, raw_text=True, exact_values=True)
         for item in ordered_changes(
             selected,
@@ -111,7 +111,15 @@ def write_undo(
 
 
 class _Undoing:
-    def __init__(self, spool: ReverseSpool, rows: UndoRows, sizes: StatementSizes, *, partial: bool) -> None:
+    def __init__(
+        self,
+        spool: ReverseSpool,
+        rows: UndoRows,
+        sizes: StatementSizes,
+        logs: Sequence[str],
+        *,
+        partial: bool,
+    ) -> None:
         self._spool = spool
         self._rows = rows
         self._sizes = sizes
@@ -122,7 +130,7 @@ class _Undoing:
         self._places: dict[int, ChangePlace] = {}
         self._warnings: list[str] = []
         self._lost: list[str] = []
-        self._statements = UndoStatements(rows.obstacles)
+        self._statements = UndoStatements(rows.obstacles, logs)
         self._format: FormatDescription | None = None
         self._begin: Begin | None = None
         self._with_rows = False

@@ -109,17 +109,20 @@ def state_command(logs: Sequence[str], table: tuple[str, str], at: str, *options
 
 
 RESTORED_FROM = (
-    "lake is the data set that `binx to-parquet -o lake` makes of the logs from the CREATE TABLE on"
+    "binx state needs the logs from the CREATE TABLE on, or a backup and those after it: --base FILE"
 )
-"""The explanation of ``lake`` in the commands of :func:`restored_by`."""
+"""What the commands of :func:`restored_by` need."""
 
 
-def restored_by(followed: Followed | None, db: str, file: str, start: int) -> Iterator[tuple[str, str, str]]:
+def restored_by(
+    followed: Followed | None, db: str, logs: Sequence[str], file: str, start: int
+) -> Iterator[tuple[str, str, str]]:
     """Yield the tables that a statement dropped or truncated, and the command that writes each as it was.
 
     Args:
         followed: the statement as applied to a catalog.
         db: the session's default database.
+        logs: the paths of all logs that are known.
         file: the log's name.
         start: offset of the statement's transaction.
     """
@@ -132,5 +135,5 @@ def restored_by(followed: Followed | None, db: str, file: str, start: int) -> It
         if change.kind is ChangeKind.DROPPED and change.previous:
             gone.setdefault((change.previous.db, change.previous.name), False)
     for (schema, table), exists in gone.items():
-        command = ["binx", "state", "lake", "--table", f"{schema}.{table}", "--at", f"{file}:{start}"]
-        yield schema, table, shlex.join([*command, "--format", "sql", *(["--no-create"] if exists else [])])
+        options = ["--no-create"] if exists else []
+        yield schema, table, state_command(logs, (schema, table), f"{file}:{start}", *options)

@@ -189,6 +189,13 @@ class _WholeNumber(click.IntRange):
         """Return the placeholder in help."""
         return "N"
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; one below the range is told the least."""
+        number: int = click.INT.convert(value, param, ctx)
+        if self.min is not None and number < self.min:
+            self.fail(f"expected a number of at least {self.min:g}, found {number}", param, ctx)
+        return int(super().convert(number, param, ctx))
+
 
 PATH = _Path(allow_dash=True)
 """A path or a URI, opened by the command itself."""

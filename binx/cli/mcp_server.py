@@ -32,13 +32,6 @@ from binx.log.chain.inputs import expand_paths
 from binx.source.wording import did_you_mean, listed
 from binx.version import __version__
 
-_AT_ONCE = 2
-"""Commands that run at the same time."""
-
-_PATIENCE = 5.0
-"""Seconds that a command has to remove its temporary files."""
-
-_MESSAGE_BYTES = 8 * 1024
 _KEYS = ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_IDENTITY")
 _BINARY = ("binlog", "parquet")
 _TEXT, _OUT = ("--layout=text",), ("--output=-",)
@@ -97,7 +90,7 @@ class AssistantServer:
         self._folders = [os.path.realpath(folder) for folder in folders]
         self._answer_bytes = answer_bytes
         self._seconds = seconds
-        self._running = anyio.Semaphore(_AT_ONCE)
+        self._running = anyio.Semaphore(2)
 
     async def serve(self) -> None:
         """Answer on standard input and output until the client leaves."""
@@ -174,34 +167,35 @@ class AssistantServer:
 
     async def _answer(self, command_line: list[str]) -> tuple[str, bool]:
         """Return what a command prints, its messages last, and whether it failed."""
-        # Some options of which users have defaults would write.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("BINX_")}
-        kept |= {VARIABLE: "", **{name: os.environ[name] for name in _KEYS if name in os.environ}}
         program = [sys.executable, "-P", "-m", PROGRAM, *command_line]
-        answer = bytearray()
+        # Some options of which users have defaults would write.
+        kept = {k: v for k, v in os.environ.items() if k in _KEYS or not k.startswith("BINX_")} | {
+            VARIABLE: ""
+        }
+        answer, most = bytearray(), self._answer_bytes
         async with self._running:
             with TemporaryFile() as messages:
                 process = await anyio.open_process(program, stdin=DEVNULL, stderr=messages, env=kept)
+                assert process.stdout is not None
                 try:
                     with anyio.move_on_after(self._seconds) as span:
-                        assert process.stdout is not None
                         async for part in process.stdout:
                             answer += part
-                            if len(answer) > self._answer_bytes:
+                            if len(answer) > most:
                                 break
                         else:
                             await process.wait()
                 finally:
-                    with anyio.move_on_after(_PATIENCE, shield=True):
+                    # It has some seconds to remove its temporary files.
+                    with anyio.move_on_after(5, shield=True):
                         with suppress(ProcessLookupError):
                             process.terminate()
                         await process.aclose()
                 messages.seek(0)
-                note = messages.read(_MESSAGE_BYTES).decode("utf-8", "replace").rstrip()
-        if len(answer) > self._answer_bytes:
-            answer = answer[: self._answer_bytes]
-            answer = answer.rpartition(b"\n")[0] or answer
-            note = f"The answer is cut after {self._answer_bytes:,} bytes: ask for less."
+                note = messages.read(most).decode("utf-8", "replace").rstrip()
+        if len(answer) > most:
+            answer = answer[:most].rpartition(b"\n")[0] or answer[:most]
+            note = f"The answer is cut after {most:,} bytes: ask for less."
         elif span.cancelled_caught:
             note = f"The command was ended after {self._seconds:g} seconds: ask for less."
         text = "\n".join(filter(None, [answer.decode("utf-8", "replace").rstrip("\n"), note]))

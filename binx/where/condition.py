@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import SqlglotError, TokenError
 
 from binx.errors import AbsentError, UsageError
 from binx.event.charset import charset_or_default
@@ -379,6 +379,8 @@ def _parsed(text: str) -> exp.Expr:
         problem = _OPERAND_MISSING.sub(
             "an operand is missing", (str(error).splitlines() or ["not understood"])[0]
         )
+        if isinstance(error, TokenError):
+            problem = "a quote or a comment is not closed"
         raise UsageError(
             f"expected a condition such as \"status = 'paid'\", found {text!r}: {problem}"
         ) from error

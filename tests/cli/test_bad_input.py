@@ -139,6 +139,24 @@ def test_numbers_beyond_all_bounds(shop: Shop, tmp_path: Path, option: str) -> N
     assert_fails(ended, f"Invalid value for '{option}': ", "is not in the range", code=2)
 
 
+def test_numbers_below_the_least(shop: Shop) -> None:
+    ended = binx("stats", "--top", "0", shop.logs[0])
+    assert_fails(ended, "Invalid value for '--top': expected a number of at least 1, found 0", code=2)
+
+
+def test_a_quote_that_is_not_closed(shop: Shop) -> None:
+    ended = binx("ls", "--where", "status = 'paid", shop.logs[0])
+    assert_fails(ended, 'found "status = \'paid": a quote or a comment is not closed', code=2)
+
+
+def test_a_data_set_in_place_of_logs(shop: Shop, tmp_path: Path) -> None:
+    binx("to-parquet", shop.logs[0], "-o", tmp_path)
+    for command in ("ls", "verify"):
+        assert_fails(
+            binx(command, tmp_path), "found a data set, which binx query, state and load read", code=4
+        )
+
+
 def test_pipe_by_its_name(run: Run, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

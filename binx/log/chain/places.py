@@ -113,6 +113,13 @@ def folder_logs(path: str) -> list[str]:
     """
     logs = _by_magic(path, _file_names(path))
     if not logs:
+        from binx.storage.store import MANIFESTS
+
+        if os.path.isdir(os.path.join(path, MANIFESTS)):
+            raise AbsentError(
+                "expected binary logs in the folder, found a data set, which binx query, state and load read",
+                path=path,
+            )
         raise AbsentError("expected binary logs in the folder, found none", path=path)
     return logs
 

@@ -80,7 +80,8 @@ def data_set_of_logs(
         try:
             yield folder
         except UnknownTableError as error:
-            raise AbsentError(f"{error.message}{_near(error.table, files)}") from None
+            near = _near(error.table, files)
+            raise AbsentError(f"{error.message.removesuffix(near)}{near}") from None
         except BinxError as error:
             # Nobody knows the temporary folder.
             error.path = None if error.path == folder else error.path
@@ -129,11 +130,21 @@ class _Related(Catalog):
                     if change.kind is ChangeKind.RENAMED and change.table is not None:
                         self._take_name(old.db or default_db, old.name, change.db, change.table)
         for change in followed.changes:
+            if change.table is not None:
+                self._take_spelling(TableName(change.db, change.table))
             if change.definition is not None:
                 self._take_keys(change.definition)
         return followed
 
+    def _take_spelling(self, name: TableName) -> None:
+        """With ``lower_case_table_names``, rows have names in lower case, statements as they were written."""
+        lower = TableName(name.db.lower(), name.table.lower())
+        if name != lower:
+            self._related[lower].add(name)
+            self._related[name].add(lower)
+
     def _take_name(self, old_db: str, old: str, db: str, name: str) -> None:
+        self._take_spelling(TableName(old_db, old))
         self._related[TableName(db, name)].add(TableName(old_db, old))
         # The table may be asked for by its name of then.
         self._related[TableName(old_db, old)].add(TableName(db, name))

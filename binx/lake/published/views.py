@@ -94,8 +94,10 @@ def parts_of(table: TableName, lives: Sequence[TableHistory]) -> list[ViewPart]:
             known = {column.id: column for column in life.epochs[unit.epoch].columns}
             columns = []
             for number, column in zip(unit.ids, unit.version.columns, strict=True):
+                if number < 0:
+                    continue
                 name = known[number].name.lower() if number in known else column.source_name.lower()
-                identity = number if life is living and number >= 0 else ids.get(name, name)
+                identity = number if life is living else ids.get(name, name)
                 columns.append((column.name, arrow_type(column.arrow_type), identity))
             file = unit.file
             whole = (unit.first, unit.last) == (file.first, file.last)

@@ -12,7 +12,7 @@ from typing import Any
 
 from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import FileColumn, Value, Version
-from binx.lake.tables.epochs import differ, key_of
+from binx.lake.tables.epochs import differ, key_of, shown_columns
 from binx.lake.tables.lives import ColumnChange, SchemaSpan, TableColumn, TableHistory
 from binx.rows.columns.schema import folded_name
 
@@ -120,7 +120,7 @@ def epoch_of_file(life: TableHistory, version: Version, position: ChangePosition
     """Return an epoch whose columns are known only from the rows; columns are matched by name."""
     old = {folded_name(column.name): column for column in life.epochs[-1].columns}
     columns, changes = [], []
-    for column in version.columns:
+    for column in shown_columns(version):
         before = old.get(folded_name(column.source_name))
         after = column_of_file(life, column, None if before is None else before.id)
         columns.append(after)

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from binx.lake.dataset.files import Version
+from binx.lake.dataset.files import FileColumn, Version
 from binx.lake.dataset.statements import RecordedStatement
 from binx.lake.tables.lives import SchemaSpan, TableColumn
+from binx.rows.columns.names import is_hash
 from binx.rows.columns.schema import folded_name
 
 Place = tuple[str, int]
@@ -80,15 +81,23 @@ def key_of(version: Version, columns: Sequence[TableColumn]) -> tuple[int, ...]:
     return ids_of(columns, [names.get(name, name) for name in version.key])
 
 
+def shown_columns(version: Version) -> list[FileColumn]:
+    """Return a version's columns without the hashes that MariaDB keeps of long UNIQUE keys."""
+    return [column for column in version.columns if not is_hash(column.source_name)]
+
+
 def fit(columns: Sequence[TableColumn], version: Version) -> tuple[int, ...] | None:
-    """Return the ids of a version's columns; None if the columns differ from the epoch's."""
+    """Return the ids of a version's columns, -1 for hashes; None if the columns differ from the epoch's."""
     ids = {folded_name(column.name): column.id for column in columns}
-    if len(version.columns) != len(columns):
-        return None
-    numbers = [ids.get(folded_name(column.source_name)) for column in version.columns]
-    if None not in numbers:
-        return tuple(number for number in numbers if number is not None)
-    return tuple(column.id for column in columns) if is_nameless(version) else None
+    numbers = [
+        ids.get(folded_name(column.source_name), -1 if is_hash(column.source_name) else None)
+        for column in version.columns
+    ]
+    if None in numbers:
+        is_alike = is_nameless(version) and len(version.columns) == len(columns)
+        return tuple(column.id for column in columns) if is_alike else None
+    found = tuple(number for number in numbers if number is not None)
+    return found if len(columns) == sum(number >= 0 for number in found) else None
 
 
 def is_nameless(version: Version) -> bool:
@@ -105,7 +114,7 @@ def guessed(epoch: SchemaSpan, version: Version, ids: Sequence[int]) -> list[str
         return []
     if not epoch.is_ordered:
         return ["its columns"]
-    pairs = [(epoch.column(number), column) for number, column in zip(ids, version.columns, strict=True)]
+    pairs = [(epoch.column(number), column) for number, column in _pairs(version, ids)]
     return [
         known.name
         for known, column in pairs
@@ -134,9 +143,13 @@ def _is_wide(mysql_type: str) -> bool:
 def alike(epoch: SchemaSpan, version: Version, ids: Sequence[int]) -> bool:
     """Whether a version has the epoch's types."""
     return all(
-        epoch.column(number).arrow_type == column.arrow_type
-        for number, column in zip(ids, version.columns, strict=True)
+        epoch.column(number).arrow_type == column.arrow_type for number, column in _pairs(version, ids)
     )
+
+
+def _pairs(version: Version, ids: Sequence[int]) -> list[tuple[int, FileColumn]]:
+    """Return a version's columns with their ids, without hashes."""
+    return [(number, column) for number, column in zip(ids, version.columns, strict=True) if number >= 0]
 
 
 def confirmed(epoch: SchemaSpan, version: Version, ids: Sequence[int]) -> SchemaSpan:

@@ -69,7 +69,7 @@ class SchemaSpan:
 class FileSpan:
     """Rows of a file that belong to one epoch (by number) of a life, between two commit versions.
 
-    ``ids`` are the life's ids for the columns of the file's schema version, -1 for columns not in the life.
+    ``ids`` are the life's ids for the columns of the file's schema version, -1 for hidden hashes of keys.
     ``excluded`` are commit versions in between that do not count (uncommitted XA transactions). Of the
     transaction of ``before``, only the changes before that one count.
     """

@@ -31,6 +31,7 @@ from binx.lake.tables.epochs import (
     ids_of,
     is_nameless,
     key_of,
+    shown_columns,
 )
 from binx.lake.tables.lacking import referred
 from binx.lake.tables.lives import FileSpan, SchemaSpan, TableHistory
@@ -321,7 +322,7 @@ class Timeline:
             return
         version = self._versions[clip.file.table, clip.file.version]
         if not life.epochs:
-            columns = tuple(column_of_file(life, column) for column in version.columns)
+            columns = tuple(column_of_file(life, column) for column in shown_columns(version))
             life.epochs.append(SchemaSpan(None, columns, key_of(version, columns)))
             if life.whole and is_nameless(version):
                 life.reasons.append(_NAMELESS)

@@ -13,7 +13,13 @@ import pyarrow as pa
 
 from binx.event.column import Column, ColumnType
 from binx.rows.columns.arrays import ColumnArrays
-from binx.rows.columns.names import CACHED_COLUMN_SETS, SYSTEM_COLUMNS, ResolvedColumn, ResolvedTable
+from binx.rows.columns.names import (
+    CACHED_COLUMN_SETS,
+    SYSTEM_COLUMNS,
+    ResolvedColumn,
+    ResolvedTable,
+    is_hash,
+)
 from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.stored import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.columns.types import ArrowOptions, can_misfit
@@ -139,7 +145,7 @@ def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     """Return a schema that all batches can be cast to.
 
     System columns come first in their own order, then the columns of the last version, then those that
-    only earlier versions had.
+    only earlier versions had. The hashes that MariaDB keeps of long UNIQUE keys are left out.
 
     Args:
         schemas: the versions in log order; at least one.
@@ -152,7 +158,7 @@ def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
             types[field.name] = field.type if known is None else wider(known, field.type)
     names = [name for name in SYSTEM_COLUMNS if name in types]
     for schema in reversed(versions):
-        names += [name for name in schema.names if name not in names]
+        names += [name for name in schema.names if name not in names and not is_hash(name)]
     return pa.schema([pa.field(name, types[name]) for name in names])
 
 

@@ -29,7 +29,7 @@ from binx.rows.columns.types import LogicalType, mysql_name
 _HIDDEN = frozenset({"my_row_id"})
 """Columns that the server adds without a statement (sql_generate_invisible_primary_key)."""
 
-_HASHES = "db_row_hash_"
+_HASH = "DB_ROW_HASH_"
 
 CACHED_COLUMN_SETS = 16
 """Number of distinct sets of columns that are cached; many tables may share one."""
@@ -245,12 +245,17 @@ def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
     logged = {folded_name(column.name or "") for column in table_map.columns}
     defined = {folded_name(column.name) for column in definition.columns}
     differing = sorted((logged ^ defined) - _HIDDEN)
-    if definition.unknown is not None or not any(not name.startswith(_HASHES) for name in differing):
+    if definition.unknown is not None or not any(not is_hash(name.upper()) for name in differing):
         return []
     return [
         f"the rows of {table_map.name} and its definition have different columns (only one has"
         f" {', '.join(differing)}): a statement that changed the table is missing from the logs"
     ]
+
+
+def is_hash(name: str) -> bool:
+    """Whether a column has the name of the hashes that MariaDB keeps, hidden, of long UNIQUE keys."""
+    return name.startswith(_HASH) and name.removeprefix(_HASH).isdecimal()
 
 
 def _by_name(column: Column, definition: TableDefinition, flavour: Flavour) -> ColumnDefinition | None:
@@ -268,7 +273,7 @@ def _may_be_hashes(extra: Sequence[Column], known: Sequence[ColumnDefinition]) -
 
 def _hash_column(number: int) -> ColumnDefinition:
     return ColumnDefinition(
-        f"DB_ROW_HASH_{number}",
+        f"{_HASH}{number}",
         "bigint unsigned",
         "bigint",
         unsigned=True,

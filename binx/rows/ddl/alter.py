@@ -51,6 +51,7 @@ from binx.rows.ddl.statements import (
     SetOption,
     SetPeriod,
     SystemVersioning,
+    no_rows_of,
 )
 from binx.rows.ddl.tokens import TokenReader
 
@@ -87,9 +88,21 @@ def alter_table(reader: TokenReader, *, ignore: bool = False) -> AlterTable:
         actions += _partition_clause(reader)
     elif clauses == 1:
         actions = [one._replace(alone=True) if isinstance(one, ConvertCharset) else one for one in actions]
-    if ignore and any(isinstance(one, AddKey) and (one.key.unique or one.key.primary) for one in actions):
-        actions.append(MoveRows(reason="ALTER IGNORE TABLE may have removed rows for a new unique key"))
+    if ignore and any(map(_may_remove, actions)):
+        actions.append(
+            MoveRows(reason="ALTER IGNORE TABLE may have removed rows that break a key or constraint")
+        )
     return AlterTable(table, tuple(actions), if_exists)
+
+
+def _may_remove(action: AlterAction) -> bool:
+    """Whether rows may not go with a clause: MariaDB removes them with IGNORE.
+
+    Keys may have the values of other rows that were converted.
+    """
+    if isinstance(action, AddKey):
+        return action.key.unique or action.key.primary
+    return isinstance(action, (ChangeColumn, ConvertCharset, AddCheck, Repartition))
 
 
 def _at_partitions(reader: TokenReader) -> bool:
@@ -329,10 +342,8 @@ def _table_option(reader: TokenReader) -> list[AlterAction]:
     if known is None:
         raise reader.not_understood("a clause of ALTER TABLE")
     name, value = known
-    actions: list[AlterAction] = [SetOption(name, value)]
-    if name == "ENGINE" and value.strip("`'\"").upper() == "BLACKHOLE":
-        actions.append(MoveRows(reason="ENGINE=BLACKHOLE removed its rows"))
-    return actions
+    reason = no_rows_of(((name, value),))
+    return [SetOption(name, value), *([] if reason is None else [MoveRows(reason=reason)])]
 
 
 _CLAUSES: dict[str, Callable[[TokenReader], list[AlterAction]]] = {

@@ -48,6 +48,7 @@ from binx.rows.ddl.statements import (
     RenameTables,
     Statement,
     TruncateTable,
+    no_rows_of,
 )
 from binx.rows.ddl.table_keys import same_name
 
@@ -195,6 +196,9 @@ class _Effects:
                     change.definition,
                     parsed.keys,
                 )._replace(if_not_exists=parsed.if_not_exists, from_query=parsed.select)
+                reason = None if change.definition is None else no_rows_of(change.definition.options)
+                if reason is not None:
+                    yield self._effect("rows_unlogged", parsed.table)._replace(reason=reason)
 
     def _altered(self, parsed: AlterTable) -> Iterator[Effect]:
         change, unparsed = self._change(ChangeKind.ALTERED), self._change(ChangeKind.UNPARSED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
@@ -309,6 +310,15 @@ class MoveRows(NamedTuple):
     table: NamedTable | None = None
     kind: PartitionMove = PartitionMove.ROWS
     reason: str | None = None
+
+
+_WITHOUT_ROWS = ("BLACKHOLE", "MERGE", "MRG_MYISAM")
+
+
+def no_rows_of(options: Iterable[tuple[str, str]]) -> str | None:
+    """Return that a table's engine keeps no rows of its own; None if it does."""
+    engines = (value.strip("`'\"").upper() for name, value in options if name == "ENGINE")
+    return next((f"ENGINE={one} keeps no rows of its own" for one in engines if one in _WITHOUT_ROWS), None)
 
 
 class SetPeriod(NamedTuple):

@@ -105,3 +105,56 @@ def test_rows_that_alter_ignore_removed_show_in_later_ones(mariadb: Server, tmp_
     )
     export(tmp_path, logs)
     assert [*differing(tmp_path)] == ["codes"]
+
+
+REMOVED = {
+    "modified": "MODIFY v VARCHAR(2)",
+    "changed": "CHANGE v w VARCHAR(9) COLLATE utf8mb4_general_ci",
+    "converted": "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+    "checked": "ADD CHECK (id < 3)",
+    "parted": "DROP KEY v, PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (3))",
+}
+
+
+def test_each_alter_ignore_that_removed_rows_is_a_loss(mariadb: Server, tmp_path: Path) -> None:
+    statements = ["CREATE DATABASE small; USE small;"]
+    for table, clause in REMOVED.items():
+        statements.append(
+            f"CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR(9) COLLATE utf8mb4_bin, UNIQUE (v));"
+            f"INSERT INTO {table} VALUES (1, 'ab1'), (2, 'AB1'), (3, 'ab2');"
+            f"ALTER IGNORE TABLE {table} {clause};"
+        )
+    export(tmp_path, logs_of(mariadb, "".join(statements)))
+    for table in REMOVED:
+        (count,) = mariadb.query(f"SELECT COUNT(*) FROM small.{table}")
+        assert int(count[0] or 0) < 3
+        assert any("ALTER IGNORE" in text for text in table_at(str(tmp_path), f"small.{table}", None).missing)
+
+
+def test_a_table_whose_engine_keeps_no_rows_is_incomplete(mysql: Server, tmp_path: Path) -> None:
+    logs = logs_of(
+        mysql,
+        "CREATE DATABASE small; USE small; CREATE TABLE orders (id INT PRIMARY KEY) ENGINE=BLACKHOLE;"
+        "CREATE TABLE codes LIKE orders; INSERT INTO orders VALUES (1); INSERT INTO codes VALUES (1)",
+    )
+    export(tmp_path, logs)
+    for table in ("orders", "codes"):
+        assert mysql.query(f"SELECT * FROM small.{table}") == []
+        assert "ENGINE=BLACKHOLE" in table_at(str(tmp_path), f"small.{table}", None).missing[0]
+
+
+def test_hidden_hashes_of_keys_are_in_no_table(mariadb: Server, tmp_path: Path) -> None:
+    logs = logs_of(
+        mariadb,
+        "CREATE DATABASE small; USE small; CREATE TABLE orders (id INT PRIMARY KEY, t TEXT, UNIQUE (t));"
+        "INSERT INTO orders VALUES (1, 'a'), (2, 'b'); UPDATE orders SET t = 'c' WHERE id = 1;"
+        "ALTER TABLE orders ADD u BLOB, ADD UNIQUE (u); INSERT INTO orders VALUES (3, 'd', 'x');"
+        "ALTER TABLE orders DROP KEY t; INSERT INTO orders VALUES (4, 'e', 'y');"
+        "DELETE FROM orders WHERE id = 2",
+    )
+    export(tmp_path, logs)
+    found = table_at(str(tmp_path), "small.orders", None)
+    assert (found.missing, found.rows.column_names[:4]) == ([], ["id", "t", "u", "_commit_version"])
+    assert found.rows["t"].to_pylist() == ["c", "d", "e"]
+    assert "DB_ROW_HASH" not in binx("query", "SELECT * FROM small.orders", *logs).out
+    assert "DB_ROW_HASH" not in binx("query", "SELECT * FROM small.orders", tmp_path).out

@@ -110,7 +110,11 @@ def test_partitions_that_come_or_go_are_told(clause: str, target: tuple[str, str
     [
         ("ALTER IGNORE TABLE t ADD UNIQUE (a)", "IGNORE"),
         ("ALTER IGNORE TABLE t ADD COLUMN e INT UNIQUE", "IGNORE"),
+        ("ALTER IGNORE TABLE t MODIFY a VARCHAR(2)", "IGNORE"),
+        ("ALTER IGNORE TABLE t CONVERT TO CHARACTER SET latin1", "IGNORE"),
+        ("ALTER IGNORE TABLE t ADD CHECK (a > 1)", "IGNORE"),
         ("ALTER TABLE t ENGINE=BLACKHOLE", "BLACKHOLE"),
+        ("CREATE OR REPLACE TABLE t (id INT PRIMARY KEY) ENGINE=BLACKHOLE", "BLACKHOLE"),
         ("ALTER TABLE t ADD COLUMN e INT, ENGINE 'blackhole' COMMENT 'x'", "BLACKHOLE"),
         ("ALTER TABLE t DISCARD TABLESPACE", "DISCARD"),
         ("ALTER TABLE t IMPORT TABLESPACE", "IMPORT"),

@@ -9,8 +9,7 @@ from binx.dataset.manifest import LogReport
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.event.payload import PayloadCache
-from binx.kernels.transactions.index_tables import join
-from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.transactions.table import TransactionTable, join
 from binx.log.arrow import marked_rows
 from binx.log.identifiers import marked_gtids, transaction_ids
 from binx.log.index.transactions import TransactionRows

@@ -21,7 +21,7 @@ from binx.event.header import HEADER, HEADER_SIZE, EventHeader, event_name, pars
 from binx.event.reader import body_reader
 from binx.event.rows import PLAIN_TYPES, ROWS_TYPES, plain_rows_event
 from binx.kernels.crc32 import checksum
-from binx.kernels.walk.machine import unexpected_piece
+from binx.kernels.walk.scan import unexpected_piece
 
 _POST_HEADER = 9
 _HAS_SIZE = 1

@@ -17,8 +17,8 @@ from typing import IO, NamedTuple, cast
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
-from binx.kernels.walk.payloads import OpenedPayloads, payload_fields, small_payloads
-from binx.kernels.walk.payloads import whole_events as count_whole_events
+from binx.kernels.walk.framing import OpenedPayloads, payload_fields, small_payloads
+from binx.kernels.walk.framing import whole_events as count_whole_events
 
 _CHUNK_SIZE = 1 << 20
 _MAX_WINDOW = 1 << 27

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binx.errors import RefusedError
-from binx.kernels.render.row_changes import Spelling
+from binx.kernels.render.transactions import Spelling
 from binx.lake.arrow.types import logical_type
 from binx.lake.at_moment import TableAt
 from binx.lake.options import CSV, PARQUET

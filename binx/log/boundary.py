@@ -16,7 +16,7 @@ Rules (MySQL's ``Transaction_boundary_parser`` in ``sql/rpl_trx_boundary_parser.
 * Events about the file rather than data may appear anywhere, also within a transaction (relay logs).
 
 An event without a step in :data:`TRANSITIONS` is illegal in that state: the scan raises
-:class:`~binx.errors.DamagedError` and keeps its state. The compiled scan (``binx/kernels/walk/machine.pyx``)
+:class:`~binx.errors.DamagedError` and keeps its state. The compiled scan (``binx/kernels/walk/scan.pyx``)
 runs this same table, see :func:`compiled`.
 """
 
@@ -26,7 +26,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from binx.kernels.transactions.table import Kind
-from binx.kernels.walk.machine import Action, EventClass
+from binx.kernels.walk.scan import Action, EventClass
 
 
 class BoundaryState(IntEnum):

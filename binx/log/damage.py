@@ -14,7 +14,7 @@ from binx.event.gtid.sources import DomainSource, GtidSource
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.table import TransactionTable
-from binx.kernels.walk.headers import find_header, follow_headers
+from binx.kernels.walk.framing import find_header, follow_headers
 from binx.kernels.walk.scan import Scanner
 from binx.log.identifiers import marked_gtids
 from binx.source import READ_BYTES, Source
@@ -208,7 +208,7 @@ _SIZE_BITS = 0xFFFFFFFF
 class EventSearch:
     """A search for the next event among a file's damaged bytes; it can be resumed anywhere.
 
-    A candidate must be verified. An event *in its place* has the drift (see :mod:`binx.kernels.walk.headers`)
+    A candidate must be verified. An event *in its place* has the drift (see :mod:`binx.kernels.walk.framing`)
     of the events before the damage. Together with the checksum this cannot happen by chance, nor with events
     of another log stored in some row. Without checksums, three more events of the same drift must follow. An
     event that was *moved*, because bytes before it were removed or inserted, is accepted only if it may begin

@@ -13,9 +13,8 @@ from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verif
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.parse import parse_event
 from binx.event.payload import errors_at_event, whole_events
-from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, window_events
-from binx.kernels.walk.machine import Action, EventClass
-from binx.kernels.walk.scan import Level
+from binx.kernels.walk.framing import UNREADABLE, EventChecksum, WindowStop, window_events
+from binx.kernels.walk.scan import Action, EventClass, Level
 from binx.log.boundary import TRANSITIONS, BoundaryState, Step
 from binx.log.damage import EventSearch
 from binx.log.file import BinlogFile
@@ -23,7 +22,7 @@ from binx.log.scan import Scan
 from binx.log.stored import stored_payload, sums
 
 if TYPE_CHECKING:
-    from binx.kernels.walk.headers import HeaderFields
+    from binx.kernels.walk.framing import HeaderFields
 
 _NAMING = frozenset({EventClass.CLASS_GTID, EventClass.CLASS_GTID_STANDALONE, EventClass.CLASS_GTID_GROUP})
 _STEPS: dict[int, dict[int, Step]] = {state: dict(steps.items()) for state, steps in TRANSITIONS.items()}

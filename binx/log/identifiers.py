@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import UUID_SIZE, DomainSource, GtidSource, UuidSource
-from binx.kernels.transactions.selection import gtid_runs
+from binx.kernels.transactions.summaries import gtid_runs
 from binx.kernels.transactions.table import TransactionTable
 
 if TYPE_CHECKING:

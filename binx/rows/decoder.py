@@ -12,8 +12,7 @@ from binx.event.header import HEADER_SIZE, EventHeader, parse_header
 from binx.event.partial_rows import RowsPieces
 from binx.event.payload import PayloadCache, errors_at_event, in_event, whole_events
 from binx.event.rows import plain_rows_event
-from binx.kernels.rows.builder import RowBuilder
-from binx.kernels.rows.images import Need, RowDecoder
+from binx.kernels.rows.images import Need, RowBuilder, RowDecoder
 from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids

@@ -16,7 +16,7 @@ from binx.event.header import HEADER_SIZE, EventType
 from binx.event.payload import errors_at_event
 from binx.event.rows import RowsHeader, plain_rows_event
 from binx.event.table_map import TableMap
-from binx.kernels.copy.rows_events import RowCounter
+from binx.kernels.rows.layouts import RowCounter
 from binx.log.events import RawEvent, raw_events
 from binx.rows.reading import Reading
 from binx.rows.statements import Statement

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from binx.kernels.render.transactions import TransactionTexts
-from binx.kernels.transactions.selection import whole_transactions
+from binx.kernels.transactions.summaries import whole_transactions
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import anonymous_id

@@ -18,8 +18,7 @@ from tempfile import SpooledTemporaryFile
 
 import pyarrow as pa
 
-from binx.kernels.render.row_changes import Spelling
-from binx.kernels.render.transactions import TextColumn, TransactionTexts
+from binx.kernels.render.transactions import Spelling, TextColumn, TransactionTexts
 from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_schema
 from binx.report.document import document

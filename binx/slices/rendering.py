@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from binx.kernels.render.row_changes import ChangeTexts, Spelling, State
+from binx.kernels.render.transactions import ChangeTexts, Spelling, State
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.images import BatchImages, ChangeGroup, numbers
 from binx.sql.values import Spelled
 
 if TYPE_CHECKING:
-    from binx.kernels.render.row_changes import Column, KernelPart
+    from binx.kernels.render.transactions import Column, KernelPart
 
 CHUNK_BYTES = 256 * 1024
 """Bytes of text per chunk."""

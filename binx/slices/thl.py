@@ -24,7 +24,7 @@ from binx.event.replication import Incident
 from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
-from binx.kernels.render.row_changes import Spelling
+from binx.kernels.render.transactions import Spelling
 from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
 from binx.log.selection.moments import in_zone

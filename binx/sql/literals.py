@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
-from binx.kernels.render.row_changes import Spelling
+from binx.kernels.render.transactions import Spelling
 from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind, LogicalType

@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
-from binx.kernels.render.row_changes import Spelling
+from binx.kernels.render.transactions import Spelling
 from binx.rows.columns.arrays import UNMAPPED_CHARSETS, single_byte_text
 from binx.rows.columns.server_texts import decimal_texts
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from binx.errors import BinxError, UsageError
 from binx.event.format import MAGIC_SIZE
 from binx.event.header import EventFlag, EventType, event_name
-from binx.kernels.walk.headers import EventChecksum
+from binx.kernels.walk.framing import EventChecksum
 from binx.log.event_walk import EventWalk, ListedEvent, last_transaction, next_event
 from binx.log.file import BinlogFile
 from binx.log.identifiers import anonymous_id

@@ -1,7 +1,7 @@
 """Gather figures in one pass over binary logs.
 
 Each file is read once, and memory does not grow with the number of transactions: running sums
-(:mod:`binx.kernels.transactions.sums`), the few largest, one entry per table, the GTID set as intervals.
+(:mod:`binx.kernels.transactions.summaries`), the few largest, one entry per table, the GTID set as intervals.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import event_name
-from binx.kernels.transactions.selection import Measure, measures, rank
-from binx.kernels.transactions.sums import Tally
+from binx.kernels.transactions.summaries import Measure, Tally, measures, rank
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog, epochs, in_order

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.rows import unmapped_rows
-from binx.kernels.transactions.selection import Measure, measures, rank
+from binx.kernels.transactions.summaries import Measure, measures, rank
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog
 from binx.log.scanning import OnDamage

@@ -14,7 +14,7 @@ from binx.event.query import ExecuteLoadQuery, Query
 from binx.event.rows import PLAIN_TYPES, ROWS_KINDS, RowsFlag, RowsKind, plain_rows_event
 from binx.event.statement import RowsQuery
 from binx.event.statement_digest import digest_of, digest_text
-from binx.kernels.copy.rows_events import RowCounter
+from binx.kernels.rows.layouts import RowCounter
 from binx.log.events import RawEvent, raw_events
 from binx.log.selection.moments import MICROSECONDS
 from binx.rows.ddl.parse import first_word

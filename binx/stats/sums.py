@@ -13,7 +13,7 @@ from binx.event.format import FormatDescription
 from binx.event.query import Query
 from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.table_map import parse_map_body
-from binx.kernels.transactions.sums import Tally
+from binx.kernels.transactions.summaries import Tally
 from binx.kernels.transactions.table import Kind
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile, TransactionScan

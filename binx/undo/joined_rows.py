@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.format import Flavour
-from binx.kernels.render.row_changes import Spelling
+from binx.kernels.render.transactions import Spelling
 from binx.rows.columns.types import INTEGER_NAMES, Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images, columns_of
 from binx.slices.rendering import Parts, columns

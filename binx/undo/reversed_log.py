@@ -26,7 +26,7 @@ from binx.event.header import HEADER, HEADER_SIZE, EventType
 from binx.event.query import QUERY_HEAD, Query
 from binx.event.rows import UNFOLLOWED, UNMAPPED_ROWS, RowsFlag, RowsHeader, RowsKind, plain_rows_event
 from binx.event.table_map import TableMap
-from binx.kernels.copy.rows_events import RowCounter
+from binx.kernels.rows.layouts import RowCounter
 from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import RawEvent, raw_events
 from binx.log.file import BinlogFile

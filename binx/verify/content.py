@@ -17,7 +17,7 @@ from binx.event.replication import Incident
 from binx.event.rows import unmapped_rows
 from binx.event.table_map import parse_map_body
 from binx.kernels.rows.layouts import unknown_column
-from binx.kernels.transactions.selection import clock_faults, flagged
+from binx.kernels.transactions.summaries import clock_faults, flagged
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog

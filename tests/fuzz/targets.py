@@ -18,9 +18,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.kernels.crc32 import checksum
-from binx.kernels.json.diffs import applied, diff_to_text
-from binx.kernels.json.documents import to_text
-from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
+from binx.kernels.json.documents import applied, diff_to_text, to_text
+from binx.kernels.transactions.table import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
 from binx.kernels.walk.scan import Level
 from binx.lake.dataset.files import NOT_UNDERSTOOD, read_version
 from binx.lake.dataset.manifests import read_manifests

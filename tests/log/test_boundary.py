@@ -13,7 +13,7 @@ import pytest
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.transactions.table import Kind
-from binx.kernels.walk.machine import Action, EventClass
+from binx.kernels.walk.scan import Action, EventClass
 from binx.log.boundary import TRANSITIONS, BoundaryState
 from tests.log import building as b
 

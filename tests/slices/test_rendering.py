@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from binx.kernels.render.row_changes import Spelling
+from binx.kernels.render.transactions import Spelling
 from binx.rows.images import numbers
 from binx.slices import rendering
 from binx.slices.rendering import Changes, MergedChanges, Part, StatementSizes

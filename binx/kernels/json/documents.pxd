@@ -1,10 +1,14 @@
 # cython: language_level=3
-"""Render and traverse MySQL's binary JSON, for the kernels that read row images."""
+"""Render and traverse MySQL's binary JSON, for the kernels that read row images.
+
+JSON diffs, the logged form of partial updates of JSON columns, for other kernels.
+"""
 
 from libc.stdint cimport int64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.output cimport Output
+
 
 cdef enum:  # the types of values (sql-common/json_binary.cc)
     SMALL_OBJECT = 0x00
@@ -53,3 +57,20 @@ cdef int write_value(
 ) except -1 nogil
 cdef int render(Cursor *document, Output *out) except -1 nogil
 cdef int render_as_sql(Cursor *document, Output *out) except -1 nogil
+
+
+cdef struct Patch:
+    # A document being changed: its nodes, the quoted keys of paths without their escapes, and the bytes that may
+    # still be read.
+    Cursor before
+    Cursor diff
+    Output nodes
+    Output keys
+    int64_t budget
+    # 1 if the changed document's text does not show the SQL types of all its values.
+    int typed
+
+
+cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil
+cdef void release_patch(Patch *patch) noexcept nogil
+cdef int render_diff(Cursor *diff, Output *out) except -1 nogil

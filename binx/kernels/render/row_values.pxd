@@ -11,7 +11,7 @@ from binx.kernels.bitmaps cimport bit_at
 from binx.kernels.json.text cimport put_base64
 from binx.kernels.output cimport Output, reserve
 from binx.kernels.digits cimport lay_bytes, lay_signed, lay_unsigned, put, put_byte, put_hexadecimal
-from binx.kernels.render.row_changes cimport *
+from binx.kernels.render.transactions cimport *
 from binx.kernels.render.spelling cimport *
 
 

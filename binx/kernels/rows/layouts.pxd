@@ -2,12 +2,13 @@
 """Column layouts of table maps: how to skip each column of a row image."""
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t, uint8_t
 
 from binx.kernels.bitmaps cimport bit_at
 from binx.kernels.cursor cimport Cursor, little, take
 from binx.kernels.hashing cimport Slots
 from binx.kernels.output cimport Output
+
 
 cdef enum:
     TYPE_DECIMAL = 0

@@ -9,7 +9,7 @@ from binx.kernels.calendar cimport SECOND, days_of, real_date
 from binx.kernels.cursor cimport Cursor, big, big_within, cursor_over, little, remaining, take
 from binx.kernels.json.documents cimport render, render_as_sql
 from binx.kernels.output cimport OFFSET_MAXIMUM, append, reserve
-from binx.kernels.rows.builder cimport *
+from binx.kernels.rows.images cimport *
 from binx.kernels.rows.decimal cimport *
 from binx.kernels.rows.temporal cimport *
 

@@ -2,10 +2,11 @@
 """The transaction record, and the table of records that a scan fills."""
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 
 from binx.kernels.hashing cimport Slots
 from binx.kernels.output cimport Output
+
 
 cpdef enum Kind:
     KIND_OTHER = 0

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from binx.kernels.crc32 cimport crc32
-from binx.kernels.walk.machine cimport *
+from binx.kernels.walk.scan cimport *
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, little, remaining, take, take_packed
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport MARIADB_STANDALONE
@@ -136,7 +136,7 @@ cdef inline int illegal(
     const Header *header, uint8_t event_class, int64_t position, int64_t transaction
 ) except -1 with gil:
     from binx.errors import DamagedError, UnsupportedError
-    from binx.kernels.walk.machine import EventClass
+    from binx.kernels.walk.scan import EventClass
 
     if event_class == CLASS_UNKNOWN:
         raise UnsupportedError(

@@ -8,7 +8,7 @@ from binx.kernels.transactions.table cimport *
 from binx.kernels.walk.classify cimport checksum_matches, classify, read_payload_fields
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport take_gtid
-from binx.kernels.walk.machine cimport *
+from binx.kernels.walk.scan cimport *
 from binx.kernels.walk.scan cimport Scanner
 
 cdef enum:

@@ -11,7 +11,7 @@ from binx.kernels.walk.classify cimport classify
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport take_gtid
 from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, JUMP_NOT
-from binx.kernels.walk.machine cimport *
+from binx.kernels.walk.scan cimport *
 from binx.kernels.walk.scan cimport Scanner
 from binx.kernels.transactions.wanted cimport is_wanted
 

@@ -21,8 +21,7 @@ from binx.errors import BinxError, DamagedError, StaleError, UnsupportedError
 from binx.event.format import FormatDescription, parse_format
 from binx.kernels.crc32 import checksum
 from binx.kernels.rows.layouts import unknown_column
-from binx.kernels.transactions.index_tables import COLUMN_NAMES, IndexedTables
-from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.transactions.table import COLUMN_NAMES, IndexedTables, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.index.transactions import index_schema

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 
 from binx.errors import BinxError, StaleError
 from binx.kernels.crc32 import checksum
-from binx.kernels.transactions.index_tables import join, sources_of
-from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.transactions.table import TransactionTable, join, sources_of
 from binx.kernels.walk.scan import Level
 from binx.log.arrow import ENCODED_ROWS
 from binx.log.chain.relay import begins_before, begins_inside

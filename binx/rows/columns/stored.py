@@ -13,7 +13,7 @@ from binx.event.charset import DEFAULT_CHARSET, charset_or_default
 from binx.event.collation import collation_charset
 from binx.event.column import TEXT_TYPES, Column, ColumnType
 from binx.event.format import Flavour
-from binx.kernels.rows.builder import Codec
+from binx.kernels.rows.images import Codec
 from binx.rows.columns.charsets import bytes_per_character
 from binx.rows.columns.schema import ColumnDefinition, Provenance
 from binx.rows.columns.types import (
@@ -257,7 +257,7 @@ def defined_width(column: Column, logical: LogicalType) -> int | None:
 
 
 class ColumnCodec(NamedTuple):
-    """A codec and its parameter, see ``binx/kernels/rows/builder.pyx``."""
+    """A codec and its parameter, see ``binx/kernels/rows/images.pyx``."""
 
     codec: Codec
     parameter: int = 0

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
-from binx.kernels.render.row_changes import Spelling
+from binx.kernels.render.transactions import Spelling
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.schema import SEQUENCE_COLUMNS

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binx.errors import DamagedError
-from binx.kernels.json import diffs, documents
+from binx.kernels.json import documents
 
 HERE = Path(__file__).parent
 
@@ -228,7 +228,7 @@ def change(operation: int, path: str | bytes, document: bytes | None = None) -> 
 def test_applied_changes_give_the_document_that_the_server_had(
     before: bytes, diff: bytes, after: str
 ) -> None:
-    assert diffs.applied(before, diff) == after
+    assert documents.applied(before, diff) == after
 
 
 @pytest.mark.parametrize(("before", "diff", "after"), DIFFS, ids=[after[:40] for *_, after in DIFFS])
@@ -236,7 +236,7 @@ def test_printed_changes_lead_from_the_document_before_to_the_one_after(
     before: bytes, diff: bytes, after: str
 ) -> None:
     document = json.loads(documents.to_text(before), parse_float=Decimal)
-    for printed in json.loads(diffs.diff_to_text(diff), parse_float=Decimal):
+    for printed in json.loads(documents.diff_to_text(diff), parse_float=Decimal):
         apply(document, printed)
     assert document == json.loads(after, parse_float=Decimal)
 
@@ -263,9 +263,9 @@ def apply(document: Any, printed: dict[str, Any]) -> None:
 
 
 def test_no_changes_leave_the_document() -> None:
-    assert diffs.diff_to_text(b"") == "[]"
-    assert diffs.applied(ONE, b"") == "1"
-    assert diffs.applied(b"", b"") == "null"
+    assert documents.diff_to_text(b"") == "[]"
+    assert documents.applied(ONE, b"") == "1"
+    assert documents.applied(b"", b"") == "null"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_no_changes_leave_the_document() -> None:
     ],
 )
 def test_a_change_to_what_the_document_lacks_is_not_applied(document: bytes, diff: bytes) -> None:
-    assert diffs.applied(document, diff) is None
+    assert documents.applied(document, diff) is None
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_a_change_to_what_the_document_lacks_is_not_applied(document: bytes, dif
 @pytest.mark.parametrize("document", [EMPTY_OBJECT, EMPTY_ARRAY])
 def test_what_is_no_path_is_damage(path: str, document: bytes) -> None:
     with pytest.raises(DamagedError):
-        diffs.applied(document, change(INSERT, path, ONE))
+        documents.applied(document, change(INSERT, path, ONE))
 
 
 @given(st.lists(st.text(max_size=6), min_size=1, max_size=12, unique=True))
@@ -308,7 +308,7 @@ def test_inserted_names_stand_in_the_servers_order_and_read_back(names: list[str
         change(INSERT, "$." + json.dumps(name, ensure_ascii=number % 2 == 0), ONE)
         for number, name in enumerate(names)
     )
-    text = diffs.applied(EMPTY_OBJECT, diff)
+    text = documents.applied(EMPTY_OBJECT, diff)
     assert text is not None
     ordered = sorted(names, key=lambda name: (len(name.encode()), name.encode()))
     assert list(json.loads(text)) == ordered
@@ -319,9 +319,9 @@ def test_a_document_that_grows_too_deep_is_damage() -> None:
     for _ in range(70):
         nested = b"\x02" + struct.pack("<HHBH", 1, 6 + len(nested), 2, 7) + nested[1:]
     path = "$" + "[0]" * 28
-    assert diffs.applied(nested, change(INSERT, path + "[0]", nested)) is not None
+    assert documents.applied(nested, change(INSERT, path + "[0]", nested)) is not None
     with pytest.raises(DamagedError, match="100 levels"):
-        diffs.applied(nested, change(INSERT, path + "[0][0]", nested))
+        documents.applied(nested, change(INSERT, path + "[0][0]", nested))
 
 
 def test_opening_members_that_share_bytes_again_and_again_is_damage() -> None:
@@ -332,13 +332,13 @@ def test_opening_members_that_share_bytes_again_and_again_is_damage() -> None:
         b"\x02" + struct.pack("<HH", 100, size + len(inner)) + struct.pack("<BH", 2, size) * 100 + inner
     )
     with pytest.raises(DamagedError, match="share no bytes"):
-        diffs.applied(document, b"".join(change(REMOVE, f"$[{i}][0]") for i in range(100)))
+        documents.applied(document, b"".join(change(REMOVE, f"$[{i}][0]") for i in range(100)))
 
 
 def read(before: bytes, diff: bytes) -> None:
     """It may give a document, none, or damage, and nothing else."""
     try:
-        text = diffs.applied(before, diff)
+        text = documents.applied(before, diff)
     except DamagedError:
         return
     if text is not None:
@@ -355,7 +355,7 @@ def test_changes_cut_or_flipped_give_text_or_damage() -> None:
                 read(before, bytes(damaged))
                 for data in (diff[:position], bytes(damaged)):
                     try:
-                        json.loads(diffs.diff_to_text(data))
+                        json.loads(documents.diff_to_text(data))
                     except DamagedError:
                         continue
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.event.charset import charset
-from binx.kernels.render.row_changes import ChangeTexts, Spelling
+from binx.kernels.render.transactions import ChangeTexts, Spelling
 from binx.slices import rendering
 from binx.slices.rendering import Changes, MergedChanges, Part
 from binx.sql.values import Spelled

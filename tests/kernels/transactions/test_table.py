@@ -17,16 +17,19 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import parse_header
 from binx.event.mariadb import MariadbGtid
 from binx.event.parse import parse_event
-from binx.kernels.transactions.index_tables import (
+from binx.kernels.transactions.summaries import Measure, Tally, gtid_runs, merged_ranges, rank
+from binx.kernels.transactions.table import (
     COLUMN_NAMES,
     COUNT_COLUMNS,
+    FIELDS,
+    FLAG_HAS_THREAD,
+    FLAG_HAS_XID,
     IndexedTables,
+    Kind,
+    TransactionTable,
     join,
     sources_of,
 )
-from binx.kernels.transactions.selection import Measure, gtid_runs, merged_ranges, rank
-from binx.kernels.transactions.sums import Tally
-from binx.kernels.transactions.table import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals, source_of

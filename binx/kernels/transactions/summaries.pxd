@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 from binx.kernels.calendar cimport SECOND
 from binx.kernels.transactions.table cimport COMMIT_TIME_FROM_GTID, Transaction
 
+
 cpdef enum Measure:
     MEASURE_BYTES = 0
     MEASURE_ROWS = 1

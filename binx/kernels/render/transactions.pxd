@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from binx.kernels.output cimport Output
 from binx.kernels.render.spelling cimport Date, TextClass
 
+
 cpdef enum Spelling:
     SPELL_NOTHING = 0
     SPELL_TEXT = 1

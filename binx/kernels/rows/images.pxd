@@ -5,13 +5,14 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor
-from binx.kernels.json.diffs cimport Patch
+from binx.kernels.json.documents cimport Patch
 from binx.kernels.output cimport Output
 from binx.kernels.rows.counting cimport RowsEvent
 from binx.kernels.rows.layouts cimport TableLayout
 from binx.kernels.rows.notes cimport Notes
 from binx.kernels.rows.present cimport PresentColumns
-from binx.kernels.rows.system cimport SYSTEM_COLUMNS, Origin
+from binx.kernels.rows.system cimport Origin, SYSTEM_COLUMNS
+
 
 cpdef enum Codec:
     CODEC_NULL = 0

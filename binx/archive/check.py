@@ -35,7 +35,7 @@ from binx.verify.report import LogProblemKind
 from binx.verify.run import link_problems
 
 
-class _CheckedLog(NamedTuple):
+class CheckedLog(NamedTuple):
     """A log of the archive or of the source, the GTIDs in it, and the number of its chain."""
 
     facts: LogFacts
@@ -176,16 +176,21 @@ def check_archive(
     for log in kept:
         for damage in log.damage:
             report.add(Finding.DAMAGED, store.path(log.log.path), damage)
-    found = [_CheckedLog(manifest_facts(store, log), log.gtids) for log in kept if not log.is_unidentified]
+    found = [CheckedLog(manifest_facts(store, log), log.gtids) for log in kept if not log.is_unidentified]
     report.gtid_set = GtidSet(interval for log in found for interval in log.gtids)
     with ExitStack() as stack:
         if source is not None:
             found += _tail(source, logs, report, stack)
-        chains = ordered([log.facts for log in found])
-        chain = [found[at]._replace(chain=number) for number, one in enumerate(chains) for at in one]
-        _check_holes(chain, report)
-        _check_links(chain, report)
+        check_chains(found, report)
     return report
+
+
+def check_chains(found: Sequence[CheckedLog], report: CheckReport) -> None:
+    """Check logs against each other, chain by chain."""
+    chains = ordered([log.facts for log in found])
+    chain = [found[at]._replace(chain=number) for number, one in enumerate(chains) for at in one]
+    _check_holes(chain, report)
+    _check_links(chain, report)
 
 
 def _check_objects(
@@ -249,7 +254,7 @@ def _check_unlisted(store: Store, stored: set[str], logs: Sequence[ArchivedLog],
 
 def _tail(
     source: str, logs: Sequence[ArchivedLog], report: CheckReport, stack: ExitStack
-) -> Iterator[_CheckedLog]:
+) -> Iterator[CheckedLog]:
     """Yield the logs of the source that are not in the archive."""
     report.tail = []
     source_logs = open_source_logs(source, stack)
@@ -264,10 +269,10 @@ def _tail(
         if find_log(logs, ends.file) is None:
             gtids = gtids_of(Scan(ends.file, verify=False, on_damage=OnDamage.SALVAGE))
             report.tail.append(TailLog(ends.file.path, ends in source_logs.closed, ends.file.size, gtids))
-            yield _CheckedLog(ends.facts, gtids)
+            yield CheckedLog(ends.facts, gtids)
 
 
-def _check_holes(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
+def _check_holes(chain: Sequence[CheckedLog], report: CheckReport) -> None:
     """Report logs of the source that are missing between archived ones."""
     tail = {log.path for log in report.tail or ()}
     archived: set[int] = set()
@@ -286,7 +291,7 @@ def _check_holes(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
         )
 
 
-def _check_links(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
+def _check_links(chain: Sequence[CheckedLog], report: CheckReport) -> None:
     """Check consecutive logs of a chain against each other."""
     for (before, content, chain_before), (after, later, chain_after) in pairwise(chain):
         if chain_before != chain_after:
@@ -324,7 +329,7 @@ def _check_links(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
         )
 
 
-def _check_overlaps(chain: Sequence[_CheckedLog], report: CheckReport) -> None:
+def _check_overlaps(chain: Sequence[CheckedLog], report: CheckReport) -> None:
     """Report GTIDs in several logs: a problem within a server, normal between a source and its replica."""
     chain_gtids: dict[int, GtidSet] = {}
     for facts, gtids, number in chain:

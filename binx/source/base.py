@@ -155,26 +155,21 @@ class BorrowedHead(WrappedSource):
         return memoryview(bytes(self._head[start:]) + bytes(super().window(borrowed, stop)))
 
 
-class JoinedSource:
-    """A relay log joined with the rest of its last transaction from the next logs."""
+class PartedSource:
+    """A log whose bytes are in several files.
 
-    def __init__(self, first: Source, others: Sequence[Source], size: int | None = None) -> None:
+    Args:
+        others: the files after the first, each with the number of bytes at its beginning to leave out.
+        size: where the log ends; None for the end of the last file.
+    """
+
+    def __init__(self, first: Source, others: Sequence[tuple[Source, int]], size: int | None = None) -> None:
         self._parts: list[tuple[int, Source, int]] = [(0, first, 0)]
         stop = first.size
-        for other in others:
-            self._parts.append((stop, other, len(MAGIC)))
-            stop += other.size - len(MAGIC)
+        for other, skipped in others:
+            self._parts.append((stop, other, skipped))
+            stop += other.size - skipped
         self._size = stop if size is None else size
-
-    @property
-    def first(self) -> Source:
-        """The log itself."""
-        return self._parts[0][1]
-
-    @property
-    def others(self) -> tuple[Source, ...]:
-        """The next logs."""
-        return tuple(source for _, source, _ in self._parts[1:])
 
     @property
     def path(self) -> str:
@@ -188,7 +183,7 @@ class JoinedSource:
 
     @property
     def size(self) -> int:
-        """Bytes up to the end of the last transaction."""
+        """Bytes of the whole."""
         return self._size
 
     def window(self, start: int, stop: int) -> memoryview:
@@ -207,8 +202,25 @@ class JoinedSource:
         first.release(min(start, first.size), min(stop, first.size))
 
     def close(self) -> None:
-        """Close the first log."""
+        """Close the first file."""
         self._parts[0][1].close()
+
+
+class JoinedSource(PartedSource):
+    """A relay log joined with the rest of its last transaction from the next logs."""
+
+    def __init__(self, first: Source, others: Sequence[Source], size: int | None = None) -> None:
+        super().__init__(first, [(other, len(MAGIC)) for other in others], size)
+
+    @property
+    def first(self) -> Source:
+        """The log itself."""
+        return self._parts[0][1]
+
+    @property
+    def others(self) -> tuple[Source, ...]:
+        """The next logs."""
+        return tuple(source for _, source, _ in self._parts[1:])
 
 
 class ChunkCache:

@@ -14,6 +14,9 @@ COMPRESSION_SUFFIXES = (ZSTD_SUFFIX, ".gz")
 ENCRYPTION_SUFFIX = ".age"
 """Suffix that age's users append to an encrypted file's name."""
 
+SHELL_DUMP = "@.binlog.json"
+"""Name of the file beside logs that MySQL Shell's ``util.dumpBinlogs()`` wrote."""
+
 _ARCHIVE_TAG = re.compile(r"(?<=.)\.[0-9a-f]{8}-[0-9a-f]{8}$")
 """Tag that an archive appends to distinguish logs of the same name; no server's log name ends like this."""
 

@@ -12,6 +12,7 @@ from binx.archive.prune import expire
 from binx.archive.report import ArchiveRequest
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRun
+from binx.archive.shell_dumps import check_dumps
 from binx.cli.archive_text import ArchiveText
 from binx.cli.command import COUNT, NUMBER, PATH, Example, command, flag, option, parsed
 from binx.cli.options import KEYS, QUIET, as_json_option
@@ -23,6 +24,7 @@ from binx.log.selection.moments import parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
 from binx.report.document import json_line
 from binx.source.age import parse_recipient, read_recipients
+from binx.source.shell_dump import is_dump_folder
 from binx.source.wording import counted
 from binx.stats.text import bytes_text
 from binx.storage.output import STANDARD_OUTPUT
@@ -238,7 +240,12 @@ def _expire(archive: str, days: int, report: ArchiveText, *, dry_run: bool) -> E
 
 def _check(archive: str, source: str | None, report: ArchiveText) -> ExitCode:
     with progress_bar("check", quiet=report.quiet) as bar:
-        result = check_archive(open_store(archive), source, bar.reach)
+        if is_dump_folder(archive):
+            if source is not None:
+                raise UsageError("--check of dumps by MySQL Shell does not compare them with a SOURCE")
+            result = check_dumps(archive, bar.reach)
+        else:
+            result = check_archive(open_store(archive), source, bar.reach)
     report.check(result)
     if result.has_missing:
         return ExitCode.ABSENT

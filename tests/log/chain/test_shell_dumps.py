@@ -1,0 +1,110 @@
+"""Folders of dumps by MySQL Shell are read in place, as the logs that they were made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from binx.errors import ExitCode
+from tests.cli.process import binx
+from tests.conftest import TESTDATA
+from tests.log.chain.shell_dumps import dump
+
+LOGS = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
+
+
+def boundary(path: Path, transaction: int) -> int:
+    """Where a transaction of a log begins."""
+    return int(binx("ls", "--columns", "start", path).lines[transaction])
+
+
+@pytest.fixture(scope="module")
+def split_at() -> tuple[int, int]:
+    return boundary(LOGS[1], 30), boundary(LOGS[1], 60)
+
+
+@pytest.fixture
+def root(tmp_path: Path, split_at: tuple[int, int]) -> Path:
+    """Three dumps, which divide one log between them, and all logs together."""
+    first, second = split_at
+    folder = tmp_path / "dumps"
+    dump(folder, "2026-11-21-10-00-00", LOGS[:2], end=first)
+    dump(folder, "2026-11-21-10-00-00-1", LOGS[1:2], start=first, end=second, compression="none")
+    dump(folder, "2026-11-22-10-00-00", LOGS[1:], start=second, compression="gzip")
+    return folder
+
+
+def test_all_commands_read_the_logs_whole(root: Path, tmp_path: Path) -> None:
+    columns = "time,gtid,kind,bytes,rows,file,start,end,tables"
+    assert binx("ls", "--columns", columns, root).out == binx("ls", "--columns", columns, *LOGS).out
+    rows = ["extract", "--format", "json", "--rows"]
+    assert binx(*rows, root).out == binx(*rows, *LOGS).out
+    assert binx("verify", root).code == ExitCode.DONE
+    for jobs in ("1", "2"):
+        exported = binx("to-parquet", "--jobs", jobs, root, "-o", tmp_path / jobs)
+        assert exported.code == binx("to-parquet", *LOGS, "-o", tmp_path / "of-logs", "--force").code
+        assert len([*(tmp_path / jobs / "_manifest").iterdir()]) == len(LOGS)
+
+
+def test_one_dump_is_read_as_what_it_has(root: Path) -> None:
+    found = binx("ls", "--columns", "gtid", root / "2026-11-22-10-00-00").lines
+    assert found == binx("ls", "--columns", "gtid", *LOGS[1:]).lines[60:]
+
+
+def check(root: Path) -> tuple[int, dict[str, object]]:
+    ended = binx("archive", "--check", "--json", "--to", root)
+    return ended.code, json.loads(ended.out) if ended.out else {"error": ended.err}
+
+
+def test_check_reads_the_logs_and_compares_them_with_what_their_dumps_say(root: Path) -> None:
+    code, report = check(root)
+    assert (code, report["problems"], report["logs"]) == (ExitCode.DONE, [], len(LOGS))
+    whole = json.loads(binx("stats", "--quick", "--json", *LOGS).out)
+    assert report["transactions"] == whole["transactions"]
+
+
+def test_check_finds_what_is_missing_changed_or_incomplete(root: Path) -> None:
+    part = root / "2026-11-22-10-00-00" / f"{LOGS[2].name}.gz"
+    whole = part.read_bytes()
+    part.unlink()
+    code, report = check(root)
+    assert code == ExitCode.ABSENT
+    assert "object_missing" in json.dumps(report)
+    part.write_bytes(whole[:-1])
+    code, report = check(root)
+    assert code == ExitCode.ABSENT
+    assert "object_changed" in json.dumps(report)
+    part.write_bytes(whole)
+    about = part.with_suffix(".json")
+    foreign = "00010203-0405-0607-0809-0a0b0c0d0e0f:7"
+    about.write_text(about.read_text("utf-8").replace('"gtidSet": "', f'"gtidSet": "{foreign},'))
+    code, report = check(root)
+    assert code == ExitCode.LOSSES
+    assert f"lacking {foreign}" in json.dumps(report)
+    (root / "2026-11-22-10-00-00" / "@.binlog.done.json").unlink()
+    for command in (["archive", "--check", "--to"], ["ls"]):
+        ended = binx(*command, root)
+        assert ended.code == ExitCode.FAILED
+        assert "the dump is incomplete" in ended.err
+
+
+def test_a_part_that_is_missing_between_dumps_is_told(root: Path) -> None:
+    middle = root / "2026-11-21-10-00-00-1"
+    for file in middle.iterdir():
+        file.unlink()
+    middle.rmdir()
+    for command in (["archive", "--check", "--to"], ["ls"]):
+        ended = binx(*command, root)
+        assert ended.code == ExitCode.ABSENT
+        assert "a dump is missing or was made twice" in ended.err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"binlogs": ["a"], "basenames": {"a": "../a"}}', "null"])
+def test_descriptions_that_are_none_are_errors_that_name_them(root: Path, text: str) -> None:
+    about = root / "2026-11-22-10-00-00" / "@.binlog.json"
+    about.write_text(text)
+    ended = binx("ls", root)
+    assert ended.code == ExitCode.FAILED
+    assert about.name in ended.err

@@ -112,7 +112,7 @@ REMOVED = {
     "changed": "CHANGE v w VARCHAR(9) COLLATE utf8mb4_general_ci",
     "converted": "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
     "checked": "ADD CHECK (id < 3)",
-    "parted": "DROP KEY v, PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (3))",
+    "parted": "DROP KEY v PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (3))",
 }
 
 

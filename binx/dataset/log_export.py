@@ -244,6 +244,8 @@ class LogExport:
             self._report.filter_out(name, dropped)
             if not batch.rows:
                 return
+        if not self._options.decoder.arrow.exact_values:
+            sums.typed_documents += batch.typed_documents
         files.write_changes(self._masks.batch(batch))
         sums.written += batch.rows
 

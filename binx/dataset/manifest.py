@@ -48,6 +48,7 @@ class TableSums:
             included in ``images``.
         changes: inserts, updates and deletes of the exported transactions; None if there are none.
         cascades_unlogged: whether foreign keys may have changed further rows without logging them.
+        typed_documents: the number of JSON documents with values of SQL types that their text does not tell.
     """
 
     images: int = 0
@@ -57,6 +58,7 @@ class TableSums:
     uncounted: int = 0
     changes: list[int] | None = None
     cascades_unlogged: bool = False
+    typed_documents: int = 0
 
     def take_changes(self, counts: Iterable[int]) -> None:
         """Add counts of exported inserts, updates and deletes."""
@@ -154,6 +156,7 @@ def manifest(
                 "table": table,
                 **dict(zip(_CHANGES, counts.changes, strict=True)),
                 **({"cascades_unlogged": True} if counts.cascades_unlogged else {}),
+                **({"typed_documents": counts.typed_documents} if counts.typed_documents else {}),
             }
             for (db, table), counts in tables
             if counts.changes is not None

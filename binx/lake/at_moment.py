@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
-from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
+from binx.lake.arrivals.arrivals import FileSearch, NewFiles, find_arrivals
 from binx.lake.arrow.images import stored_rows
 from binx.lake.arrow.matching import matching_rows
 from binx.lake.arrow.types import can_misfit, constant, output_names
@@ -42,6 +42,7 @@ class TableAt(NamedTuple):
         refused: why its definition cannot be written.
         generated: how columns are generated: ``virtual``, ``row_start`` and so on.
         columns: the table's columns, by their names in ``rows``.
+        typed: whether JSON documents may have values of SQL types that their text does not tell.
     """
 
     name: TableName
@@ -53,6 +54,7 @@ class TableAt(NamedTuple):
     generated: Mapping[str, str]
     key: tuple[str, ...]
     columns: Mapping[str, TableColumn]
+    typed: bool = False
 
     def with_keys(self, keys: Iterable[Sequence[str]]) -> TableAt:
         """Return the same table with only the rows of some keys, given as texts.
@@ -149,11 +151,6 @@ def table_at(
     unknown = len(stored) - stored.column("_unknown").null_count
     merged = MergedRows(lost, merge.differing, unknown)
     missing = record_of(life, state, arrivals.moment.last, merged, followed).told
-    facts = {
-        number: column.generated
-        for unit in life.units
-        for number, column in zip(unit.ids, unit.version.columns, strict=True)
-    }
     own_names = [column.name for column in epoch.columns]
     definition, refused, needed = definition_of(name, own_names, arrivals.texts, ranks)
     if definition is not None and needed:
@@ -162,10 +159,27 @@ def table_at(
             definition = definition._replace(sequences=made)
         except RefusedError as error:
             definition, refused = None, str(error)
-    generated = {name: facts[number] for number, name in names.items() if facts.get(number)}
+    generated = _generated(life, names)
     key = tuple(names[number] for number in epoch.key)
     columns = {names[column.id]: column for column in epoch.columns}
-    return TableAt(name, stored, moment, missing, definition, refused, generated, key, columns)
+    typed = _has_typed_documents(life, arrivals)
+    return TableAt(name, stored, moment, missing, definition, refused, generated, key, columns, typed)
+
+
+def _has_typed_documents(life: TableHistory, arrivals: NewFiles) -> bool:
+    names = {name for _, name in life.names}
+    is_json = any(column.mysql_type.lower() == "json" for column in life.epochs[-1].columns)
+    return is_json and any(not names.isdisjoint(manifest.typed) for manifest, _ in arrivals.logs)
+
+
+def _generated(life: TableHistory, names: Mapping[int, str]) -> dict[str, str]:
+    """Return how columns are generated, by their names in the rows."""
+    facts = {
+        number: column.generated
+        for unit in life.units
+        for number, column in zip(unit.ids, unit.version.columns, strict=True)
+    }
+    return {name: facts[number] for number, name in names.items() if facts.get(number)}
 
 
 def _sequence(lake: str, at: str | ChangePlace | None, needed: NeededSequence) -> Iterator[str]:

@@ -138,6 +138,11 @@ def state_command(
         state.missing.append(
             "rows that ended (WITH SYSTEM VERSIONING) are not written, only the current ones"
         )
+    if form == SQL and state.typed:
+        state.missing.append(
+            "JSON documents had values of SQL types (DECIMAL, DATE and so on) that a data set does not tell:"
+            " SQL of the logs themselves has them"
+        )
     with open_output(output, binary=form == PARQUET) as out:
         write_table(state, out, form, create=not no_create)
     for text in state.missing:

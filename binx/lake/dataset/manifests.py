@@ -114,6 +114,7 @@ class Manifest:
         wrong: why rows of tables cannot be loaded.
         unlogged: the tables whose changes foreign keys may have followed without logging it, and whether
             rows of them were deleted.
+        typed: the tables with JSON documents whose text does not tell the SQL types of their values.
         base: the base's position, None for a log.
         until: the last commit time, in µs; of a base, when it was written.
     """
@@ -139,6 +140,7 @@ class Manifest:
     next: tuple[str, int] | None
     wrong: Mapping[TableName, str]
     unlogged: Mapping[TableName, bool]
+    typed: frozenset[TableName]
     base: BackupPosition | None
     until: int
 
@@ -234,6 +236,11 @@ def _parse(place: LakeStore, listed: ListedFile, content: bytes) -> Manifest:
             next=None if ended is None else (str(next_name or ""), int(ended)),
             wrong=dict(_wrong_sums(document, changes)),
             unlogged=unlogged,
+            typed=frozenset(
+                TableName(entry["db"], entry["table"])
+                for entry in document.get("tables", ())
+                if entry.get("typed_documents")
+            ),
             base=None if base is None else _position(base),
             until=parse_time((base or {}).get("written") or document.get("last_commit_timestamp") or _NEVER),
         )

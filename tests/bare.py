@@ -29,6 +29,7 @@ COMMANDS = (
     ("to-parquet", "/logs/mysql-bin.index", "-o", "/lake"),
     ("archive", "/logs/mysql-bin.index", "--to", "/archive"),
     ("ls", "/archive"),
+    ("query", "SELECT count(*) AS n FROM shop.orders", "/logs/mysql-bin.000003"),
 )
 """What is run in both roots, and has to print the same in both."""
 
@@ -59,7 +60,7 @@ def install_wheel() -> tuple[Path, str]:
     root = make_root("wheel", "python3-venv")
     shutil.copytree(PROJECT / "dist" / "wheels", root / "wheels", dirs_exist_ok=True)
     run(root, "python3", "-m", "venv", "--clear", "/opt/binx")
-    run(root, "/opt/binx/bin/pip", "install", "--no-index", "--find-links", "/wheels", "binx-binlog")
+    run(root, "/opt/binx/bin/pip", "install", "--no-index", "--find-links", "/wheels", "binx-binlog[query]")
     return root, "/opt/binx/bin/binx"
 
 

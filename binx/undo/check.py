@@ -62,7 +62,11 @@ class UndoCheck:
         self._has_roles = dialect.flavour is Flavour.MYSQL and dialect.version >= _ROLES_SINCE
         self._has_gtids = dialect.flavour is Flavour.MYSQL and dialect.version >= _GTIDS_SINCE
         number = self._tables.setdefault(f"{table.db}.{table.table}", len(self._tables) + 1)
-        return TableCheck(table, number, dialect, self.on_conflict)
+        return TableCheck(table, number, dialect, self.forces(table))
+
+    def forces(self, table: SqlTable) -> bool:
+        """Whether rows of a table are undone whatever they are now: its key finds them."""
+        return self.on_conflict is OnConflict.FORCE and bool(table.key)
 
     def next_joined(self) -> int:
         """Return a number for a table of literals."""
@@ -233,10 +237,10 @@ class TableCheck:
         shown: columns that identify a row to people.
     """
 
-    def __init__(self, table: SqlTable, number: int, dialect: SqlDialect, on_conflict: OnConflict) -> None:
+    def __init__(self, table: SqlTable, number: int, dialect: SqlDialect, force: bool) -> None:
         self._table = table
         self._dialect = dialect
-        self._force = on_conflict is OnConflict.FORCE and bool(table.key)
+        self._force = force
         self._undone, self._left = f"@undone{number}", f"@left{number}"
         self.shown = table.key or _shown_without_key(table)
 

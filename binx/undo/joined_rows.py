@@ -29,16 +29,12 @@ import pyarrow.compute as pc
 from binx.event.format import Flavour
 from binx.kernels.render.transactions import Spelling
 from binx.rows.columns.types import INTEGER_NAMES, Kind
-from binx.rows.images import BatchImages, ChangeGroup, Images, columns_of
+from binx.rows.images import ChangeGroup, Images, columns_of
 from binx.slices.rendering import Parts, columns
 from binx.slices.sql.compared_rows import changed_rows, key_texts
 from binx.sql.literals import has_unknown_charset
-from binx.sql.tables import SqlDialect, SqlTable
 from binx.sql.values import Spelled, mapped_charset
-from binx.undo.check import UndoCheck
 from binx.undo.conditions import ConditionsSql
-from binx.undo.foreign_keys import Ties
-from binx.undo.options import OnConflict
 
 _SINCE = {Flavour.MYSQL: (8, 0, 19), Flavour.MARIADB: (10, 3, 3)}
 _TYPES = {
@@ -89,17 +85,9 @@ class JoinedGroup(ChangeGroup):
 class JoinedSql(ConditionsSql):
     """Statements that undo many row changes of a batch each."""
 
-    def __init__(
-        self,
-        table: SqlTable,
-        images: BatchImages,
-        dialect: SqlDialect,
-        check: UndoCheck,
-        ties: Ties,
-        checked: pa.BooleanArray | None = None,
-    ) -> None:
-        super().__init__(table, images, dialect, check, ties, checked)
-        self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
+    @property
+    def _force(self) -> bool:
+        return self._check.forces(self._table)
 
     def _divided(self, group: ChangeGroup) -> Iterator[ChangeGroup]:
         """Divide inserts or updates into those that one statement can undo, and the others."""

@@ -7,7 +7,7 @@ of a log that had grown, is read in the next step: whole transactions, each once
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -225,19 +225,6 @@ def _objects(batch: pa.RecordBatch, part: FilePart) -> pa.Array:
     written = b"".join(row_texts(rows, columns, JsonValues(), befores, b"}\n", renamed=shown))
     lines: list[Any] = written.split(b"\n")[:-1] if columns else [b"{}"] * len(batch)
     return pa.array(lines, pa.binary()).cast(pa.string())
-
-
-def shares(parts: Sequence[FilePart], most: int) -> list[list[FilePart]]:
-    """Group parts into tasks of up to so many bytes."""
-    tasks: list[list[FilePart]] = []
-    held = most
-    for part in parts:
-        if held + part.bytes > most:
-            tasks.append([])
-            held = 0
-        tasks[-1].append(part)
-        held += part.bytes
-    return tasks
 
 
 def offset_of(document: Mapping[str, Any]) -> DataSetOffset:

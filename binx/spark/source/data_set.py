@@ -19,12 +19,12 @@ from binx.lake.following import (
     Follower,
     offset_of,
     read_part,
-    shares,
 )
 from binx.lake.reading import FACTS
 from binx.lake.table_name import TableName
 from binx.log.selection.moments import parse_size
 from binx.source.wording import did_you_mean
+from binx.spark.source.request import shares
 from binx.spark.source.rows import fitted
 from binx.spark.type_names import arrow_schema, spark_schema
 
@@ -98,7 +98,7 @@ class DataSetReader(DataSourceReader):
         """Return the partitions, one for each task."""
         follower = Follower(self._request)
         parts = follower.between(DataSetOffset(), follower.latest())
-        return [InputPartition(tuple(share)) for share in shares(parts, self._split)]
+        return [InputPartition(tuple(share)) for share in shares(parts, lambda part: part.bytes, self._split)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
@@ -146,7 +146,7 @@ class DataSetStreamReader(DataSourceStreamReader):
                 f"{self._request.table} has other columns than when the stream began: start the query again",
                 path=self._request.path,
             )
-        return [InputPartition(tuple(share)) for share in shares(parts, self._split)]
+        return [InputPartition(tuple(share)) for share in shares(parts, lambda part: part.bytes, self._split)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""

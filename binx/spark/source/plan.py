@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ from binx.rows.ddl.schema_dump import read_dump
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from binx.rows.reading import Reading, no_table
 from binx.spark.log_place import LogPlace
-from binx.spark.source.request import ScanRequest, What
+from binx.spark.source.request import ScanRequest, What, shares
 
 _TABLES_NAMED = 10
 
@@ -90,20 +90,8 @@ def plan(request: ScanRequest) -> list[list[Slice]]:
         files = [ends.file for ends in chain]
         tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)
         planner = SlicePlanner(request, [file.name for file in files], tables)
-        return shares((part for ends in chain for part in planner.slices(ends)), request.split_bytes)
-
-
-def shares(slices: Iterable[Slice], split_bytes: int) -> list[list[Slice]]:
-    """Group slices into tasks: small consecutive ones share a task."""
-    tasks: list[list[Slice]] = []
-    held = split_bytes
-    for part in slices:
-        if held + part.size > split_bytes:
-            tasks.append([])
-            held = 0
-        tasks[-1].append(part)
-        held += part.size
-    return tasks
+        slices = (part for ends in chain for part in planner.slices(ends))
+        return shares(slices, lambda part: part.size, request.split_bytes)
 
 
 @dataclass(slots=True)

@@ -1,12 +1,12 @@
-"""Parse the options of ``spark.read.format("binlog")``."""
+"""Parse the options of ``spark.read.format("binlog")``, and share out to tasks what is read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from binx.errors import UsageError
 from binx.log.selection.moments import parse_size
@@ -17,6 +17,9 @@ from binx.source.wording import did_you_mean
 
 if TYPE_CHECKING:
     from binx.source.keyring import ReplicationKeys
+
+
+_Part = TypeVar("_Part")
 
 
 class What(Enum):
@@ -53,6 +56,19 @@ class ScanRequest:
             [] if self.keyring is None else [self.keyring],
             identities=[] if self.identity is None else [self.identity],
         )
+
+
+def shares(parts: Iterable[_Part], size: Callable[[_Part], int], most: int) -> list[list[_Part]]:
+    """Group parts into tasks of up to so many bytes: small consecutive ones share a task."""
+    tasks: list[list[_Part]] = []
+    held = most
+    for part in parts:
+        if held + size(part) > most:
+            tasks.append([])
+            held = 0
+        tasks[-1].append(part)
+        held += size(part)
+    return tasks
 
 
 def _size(text: str) -> int:

@@ -18,8 +18,8 @@ from binx.log.scanning import Resumption
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.source.names import next_name
-from binx.spark.source.plan import Slice, SlicePlanner, opened_chain, shares
-from binx.spark.source.request import ScanRequest, What
+from binx.spark.source.plan import Slice, SlicePlanner, opened_chain
+from binx.spark.source.request import ScanRequest, What, shares
 
 Step = dict[str, Any]
 """A server's position: ``file`` and ``position``; ``next``, the log after it, empty if not known yet.
@@ -67,7 +67,7 @@ class Stream:
             for server, chain in groups:
                 if server in end and end[server] != start.get(server):
                     slices += self._between(server, chain, start.get(server), end[server])
-        return shares(slices, self._request.split_bytes)
+        return shares(slices, lambda part: part.size, self._request.split_bytes)
 
     def _steps(
         self, chain: list[ChainLog], start: Step | None, until: Step | None, most: int | None

@@ -110,13 +110,20 @@ def is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def stopped_by_signals(stop: Event) -> Iterator[list[int]]:
-    """Set an event on SIGTERM and SIGINT, in place of ending at once; yields the signals received."""
+def stopped_by_signals(stop: Event, ends_at_once: Callable[[], bool] = lambda: False) -> Iterator[list[int]]:
+    """Set an event on SIGTERM and SIGINT; yields the signals received.
+
+    Args:
+        ends_at_once: whether a signal also ends the program at once, as it does elsewhere.
+    """
     received: list[int] = []
 
-    def end(number: int, _: FrameType | None) -> None:
+    def end(number: int, frame: FrameType | None) -> None:
         received.append(number)
         stop.set()
+        handler = before[signal.Signals(number)]
+        if ends_at_once() and callable(handler):
+            handler(number, frame)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from types import FrameType
 from typing import Any
 
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import QUIET, as_json_option
-from binx.cli.servers import login_of, server_options
+from binx.cli.servers import login_of, server_options, stopped_by_signals
 from binx.cli.terminal import is_terminal, say_note, terminal_width, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
@@ -136,7 +133,8 @@ def pull_command(
     show = _Show(quiet=quiet)
     pull = Pull(request, show.note, show.tick)
     try:
-        with _ended_by_signals(pull) as ended:
+        # Before the first connection there is nothing that a transaction's end could be waited for.
+        with stopped_by_signals(pull.stop, lambda: not pull.has_connected) as ended:
             done = pull.run()
     finally:
         show.clear()
@@ -208,26 +206,3 @@ class _Show:
         if self._live and not self._quiet:
             sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()
-
-
-@contextmanager
-def _ended_by_signals(pull: Pull) -> Iterator[list[int]]:
-    """End a pull after a transaction on SIGTERM and SIGINT, or at once before the first connection.
-
-    Yields the received signals.
-    """
-    received: list[int] = []
-
-    def end(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        pull.stop.set()
-        handler = before[signal.Signals(number)]
-        if not pull.has_connected and callable(handler):
-            handler(number, frame)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -285,7 +285,6 @@ cdef class OpenedPayloads:
     def __init__(self, bytes positions, list payloads):
         cdef Output ends = empty_output()
         cdef int64_t end = 0
-        cdef const uint8_t[::1] view
         if len(positions) != len(payloads) * <int64_t> sizeof(int64_t):
             raise ValueError("as many positions as payloads are needed")
         self.events = b"".join(payloads)

@@ -31,6 +31,9 @@ from binx.rows.images import ChangePlace
 from binx.sql.create_table import Definition, create_sequence, quoted
 from binx.where.condition import Condition
 
+_HELD_BYTES = 32 << 20
+"""How much of row images is in memory before these are applied."""
+
 
 class TableAt(NamedTuple):
     """A table at a moment (in words), with reasons why it may differ from the server's.
@@ -131,8 +134,9 @@ def table_at(
     before = arrivals.moment.first_left_out
     units = tuple(replace(unit, before=before(unit.file.chain)) for unit in life.units)
     piece = MergeInput(
-        goal, place.uri, Options(), epochs, 0, last, epochs[0], units=units, comparison=comparison_of(life)
-    )
+        goal, place.uri, Options(held_bytes=_HELD_BYTES), epochs, 0, last, epochs[0], units=units,
+        comparison=comparison_of(life),
+    )  # fmt: skip
     merge = Merge(piece)
     try:
         rows, lost = merge.rows()

@@ -28,10 +28,13 @@ from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.ddl.statements import AlterTable, RenameTables
 from binx.rows.ddl.tokens import identifier
-from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
+from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, no_table
 from binx.source.wording import did_you_mean
 from binx.sql.create_table import needed_sequences
+
+_ROW_GROUP_ROWS = 1 << 15
+"""Few, as whole groups are read."""
 
 
 @contextmanager
@@ -69,7 +72,7 @@ def data_set_of_logs(
         for transactions in find_transactions(file, Level.LEVEL_EVENTS, verify=False):
             reading.follow(file, transactions)
     patterns = tuple(_pattern(name) for name in related.names(tables))
-    decoder = DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, ArrowOptions(exact_values=exact))
+    decoder = DecoderOptions(_ROW_GROUP_ROWS, MEMORY_BYTES, ArrowOptions(exact_values=exact))
     options = ParquetOptions("lz4", decoder=decoder, verify=verify, jobs=1, on_damage=on_damage)
     with TemporaryDirectory(prefix="binx-") as folder:
         for _ in import_bases(bases, folder, options, tables=patterns, needs_all=False):

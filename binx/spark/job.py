@@ -86,7 +86,8 @@ class Job:
         """
         size = sum(file.bytes for file in arrived)
         self._progress(0, size)
-        self._describe("copy new files to history of", (file.table for file in arrived))
+        rows = sum(file.rows for file in arrived)
+        self._describe(f"copy {rows:,} row images to history of", (file.table for file in arrived))
         arrivals = [
             Arrival(file, self._output, empty.get(file.identity, ()), self._options) for file in arrived
         ]
@@ -96,7 +97,7 @@ class Job:
             work.begin(self._options)
             files = [unit.file for unit in work.to_apply]
             errors = (_GONE if file.gone else broken.get(file.identity, "") for file in files)
-            work.error = next(filter(None, errors), "")
+            work.error = work.error or next(filter(None, errors), "")
         unused: list[str] = []
         while waiting := [work for work in works if work.stages and not work.error]:
             self._progress(size // 2, size)
@@ -175,7 +176,8 @@ class Job:
                 numbers = [-1 if piece < 0 else begins[work.life] + piece for piece in cuts[work.life].pieces]
                 targets = tuple((number, slots[number] if number >= 0 else 0) for number in numbers)
                 splits += self._sources(work, cuts[work.life].lows, targets)
-        self._describe("merge changes of", (work.goal.name for work in works))
+        rows = sum(unit.file.rows for work in works for unit in work.units)
+        self._describe(f"merge {rows:,} row images of", (work.goal.name for work in works))
         merged = defaultdict(list)
         for result in self._merge(splits, pieces, slots):
             merged[result.life].append(result)

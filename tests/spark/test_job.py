@@ -27,11 +27,12 @@ def test_jobs_say_which_tables_they_are_about(spark: Any, load: Load, tmp_path: 
     server = two_tables()
     server.export_all(tmp_path / "in")
     load(tmp_path / "in", tmp_path / "out")
+    images = sum(len(log.images) for log in server.logs)
     tracker = spark.sparkContext.statusTracker()
     jobs = tracker.getJobIdsForGroup(f"binx load {tmp_path / 'out'}")
     store = spark.sparkContext._jsc.sc().statusStore()
     described = {store.job(number).description().get() for number in jobs}
     assert described == {
-        "binx load: copy new files to history of shop.orders, shop.visits",
-        "binx load: merge changes of shop.orders, shop.visits",
+        f"binx load: copy {images} row images to history of shop.orders, shop.visits",
+        f"binx load: merge {images} row images of shop.orders, shop.visits",
     }

@@ -112,11 +112,14 @@ class Merge:
         if self._error:
             return
         with self._noted():
-            if self._bytes[number] > self._piece.options.held_bytes:
-                self._apply_some(number, images)
-            known = self._with_keys(images, self._piece.epochs[number])
-            self._held[number] += [known] if len(known) else []
-            self._bytes[number] += known.nbytes
+            self._take(number, images)
+
+    def _take(self, number: int, images: pa.Table) -> None:
+        if self._bytes[number] > self._piece.options.held_bytes:
+            self._apply_some(number, images)
+        known = self._with_keys(images, self._piece.epochs[number])
+        self._held[number] += [known] if len(known) else []
+        self._bytes[number] += known.nbytes
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
@@ -166,7 +169,8 @@ class Merge:
         piece = self._piece
         for unit in piece.units:
             for images in unit_images(unit, piece.epochs[unit.epoch], piece.output):
-                self._held[unit.epoch].append(images)
+                if len(images):
+                    self._take(unit.epoch, images)
         self._reach(piece.last)
         self._apply(self._images(piece.last))
         return self._state

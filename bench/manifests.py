@@ -28,14 +28,14 @@ from pathlib import Path
 
 from bench.object_store import object_store, store_uri, store_work
 from binx.lake.dataset.files import ChangesFile, FileColumn, Version
+from binx.lake.load_plan import applied, lives_of
 from binx.lake.options import LoadOptions
 from binx.lake.place import LakeStore
-from binx.lake.plan import applied, lives_of
-from binx.lake.state.output import STATE, Output
-from binx.lake.state.records import to_json
-from binx.lake.state.state import LifeState, RangeFile, State
+from binx.lake.state.json_records import to_json
+from binx.lake.state.loaded_state import LifeState, RangeFile, State
+from binx.lake.state.output_folder import STATE, Output
 from binx.lake.table_name import TableName
-from binx.spark.run import run_load
+from binx.spark.load_run import run_load
 
 _IDENTITY = "5eed5eed"
 _TABLES, _HOURS = 300, 24

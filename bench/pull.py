@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.logs import CACHE, need_log
 from bench.process import Reading, run_measured
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from testdata.programs import need_mysql
 from testdata.servers import MySQLServer

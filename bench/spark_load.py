@@ -193,7 +193,7 @@ def _load(
     def job(spark: SparkSession, place: str) -> None:
         from binx.lake.options import LoadOptions
         from binx.lake.place import LakeStore
-        from binx.spark.run import load
+        from binx.spark.load_run import load
 
         target = LakeStore(_inside(place, output))
         if anew:

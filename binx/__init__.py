@@ -26,12 +26,12 @@ if TYPE_CHECKING:
         read_state,
     )
     from binx.api.query import Database, query
-    from binx.compare.diff import LogDiff
-    from binx.dataset.chain import SourceReport
+    from binx.compare.differences import LogDiff
+    from binx.dataset.predecessors import SourceReport
     from binx.errors import BinxError, BinxWarning
-    from binx.inspect.why import RowChange
-    from binx.lake.reading import read_changes
-    from binx.slices.extract import ExtractReport
+    from binx.inspect.row_history import RowChange
+    from binx.lake.table_changes import read_changes
+    from binx.slices.extraction import ExtractReport
     from binx.verify import VerifyReport
 
 __all__ = [
@@ -65,16 +65,16 @@ _HOMES = {
     "Transactions": "binx.api",
     "Figures": "binx.api",
     "Database": "binx.api.query",
-    "ExtractReport": "binx.slices.extract",
-    "LogDiff": "binx.compare.diff",
-    "RowChange": "binx.inspect.why",
-    "SourceReport": "binx.dataset.chain",
+    "ExtractReport": "binx.slices.extraction",
+    "LogDiff": "binx.compare.differences",
+    "RowChange": "binx.inspect.row_history",
+    "SourceReport": "binx.dataset.predecessors",
     "VerifyReport": "binx.verify",
     "diff": "binx.api",
     "open": "binx.api",
     "query": "binx.api.query",
     "read_state": "binx.api",
-    "read_changes": "binx.lake.reading",
+    "read_changes": "binx.lake.table_changes",
 }
 
 

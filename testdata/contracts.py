@@ -15,7 +15,7 @@ from pathlib import Path
 
 from binx.archive.manifest import CONTRACT as ARCHIVE
 from binx.dataset.manifest import CONTRACT as DATA_SET
-from binx.lake.state.state import CONTRACT as TABLES
+from binx.lake.state.loaded_state import CONTRACT as TABLES
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE / "contracts"

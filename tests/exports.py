@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from binx.dataset.chain import SourceReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.log.file import open_files
+from binx.dataset.predecessors import SourceReport
+from binx.log.binlog_file import open_files
 from binx.log.selection.selection import Selection, Selector
 
 

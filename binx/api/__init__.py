@@ -15,8 +15,8 @@ memory.
 
 from binx.api.figures import Figures
 from binx.api.logs import Binlogs, SelectedTransactions, Transactions
-from binx.api.opening import diff, open, read_state  # noqa: A004 - it is called as binx.open
-from binx.api.records import TableChange, TransactionRecord
+from binx.api.open_logs import diff, open, read_state  # noqa: A004 - it is called as binx.open
+from binx.api.transaction_records import TableChange, TransactionRecord
 
 __all__ = [
     "Binlogs",

@@ -13,14 +13,14 @@ from os import PathLike, fspath
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from binx.api.records import TransactionRecord, transaction_record
+from binx.api.transaction_records import TransactionRecord, transaction_record
 from binx.errors import AbsentError, BinxWarning, UsageError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog, absent_positions, chain_problems
-from binx.log.selection.moments import parse_zone
 from binx.log.selection.options import BY_NAME, parsed, selection_of
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import quoted, table_name
+from binx.log.selection.times import parse_zone
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, DecoderOptions
 from binx.rows.reading import Reading, no_table
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from binx.api.figures import Figures
-    from binx.dataset.chain import SourceReport
-    from binx.inspect.why import RowChange
+    from binx.dataset.predecessors import SourceReport
+    from binx.inspect.row_history import RowChange
     from binx.lake.table_name import TableName
     from binx.rows.batches import ChangeBatch, TableChanges
-    from binx.slices.extract import ExtractReport
+    from binx.slices.extraction import ExtractReport
     from binx.source.keyring import ReplicationKeys
     from binx.verify import VerifyReport
     from binx.where.condition import Condition
@@ -245,7 +245,7 @@ class Transactions:
         options = DecoderOptions(row_group_rows=rows)
         changes: Iterator[ChangeBatch] = self._decoded(table.__eq__, options)
         if self._where is not None:
-            from binx.where.rows import RowFilter
+            from binx.where.matching_transactions import RowFilter
 
             condition = RowFilter(self._where, self._catalog(), lambda db, name: True)
             changes = (condition.chosen(batch)[0] for batch in changes)
@@ -266,8 +266,8 @@ class Transactions:
         import pyarrow as pa
 
         from binx.dataset.options import StatementTexts
-        from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
-        from binx.rows.statements import Statement
+        from binx.dataset.statement_batches import STATEMENTS_BATCH, statements_batch, statements_schema
+        from binx.rows.logged_statements import Statement
 
         def batches() -> Iterator[pa.RecordBatch]:
             search = self._search()
@@ -437,7 +437,7 @@ class Transactions:
         Warns:
             BinxWarning: GTIDs are missing, or something is not in the output.
         """
-        from binx.slices.extract import extract
+        from binx.slices.extraction import extract
         from binx.slices.options import ExtractOptions, SliceFormat
         from binx.undo.extract_undo import extract_undo
 
@@ -497,9 +497,9 @@ class Transactions:
         from binx.dataset.dataset import DataSet
         from binx.dataset.options import ParquetOptions, StatementTexts
         from binx.dataset.parquet import to_parquet
-        from binx.dataset.personal.matching import unmatched
         from binx.dataset.personal.rules import parse_rule, personal_data
-        from binx.lake.reading import write_changes_views
+        from binx.dataset.personal.unmatched_rules import unmatched
+        from binx.lake.table_changes import write_changes_views
         from binx.log.selection.selection import Selector
 
         rules = [
@@ -541,7 +541,7 @@ class Transactions:
             UsageError: neither or both of key and condition are given.
             AbsentError: the table has no changes.
         """
-        from binx.inspect.why import RowLife
+        from binx.inspect.row_history import RowLife
         from binx.where.condition import Condition
 
         name = table if isinstance(table, str) else ".".join(map(quoted, table))

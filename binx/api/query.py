@@ -21,13 +21,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from binx.api.logs import Binlogs, Transactions, state_of
-from binx.api.opening import open as open_logs
+from binx.api.open_logs import open as open_logs
 from binx.errors import AbsentError, BinxError, UsageError
 from binx.lake.dataset.manifests import is_data_set
 from binx.lake.place import LakeStore
 from binx.lake.published.views import DuckDb
-from binx.lake.reading import FACTS, read_changes, read_facts, read_schemas
-from binx.lake.state.output import STATE
+from binx.lake.state.output_folder import STATE
+from binx.lake.table_changes import FACTS, read_changes, read_facts, read_schemas
 from binx.lake.table_name import TableName
 from binx.version import install_command
 

@@ -9,9 +9,9 @@ from functools import partial
 from binx.archive.manifest import ArchivedLog
 from binx.errors import BinxError
 from binx.event.format import Flavour
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
-from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile
+from binx.log.index.index_file import IndexFile
 from binx.log.scanning import Ending
 from binx.log.succession import LogFacts, ordered
 from binx.source.opening import decrypted

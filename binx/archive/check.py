@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from binx.archive.chains import manifest_facts, without_superseded
+from binx.archive.closed_logs import open_source_logs
 from binx.archive.manifest import (
     INDEX,
     ArchivedLog,
@@ -21,18 +22,17 @@ from binx.archive.manifest import (
     read_manifests,
 )
 from binx.archive.objects import check_object
-from binx.archive.sources import open_source_logs
 from binx.errors import AbsentError, BinxError, SourceError
 from binx.event.gtid.sets import GtidSet
 from binx.log.identifiers import gtids_of
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.succession import LogFacts, list_gtids, missing_gtids, ordered
-from binx.source.names import unencrypted_name
+from binx.source.log_names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
-from binx.verify.report import LogProblemKind
-from binx.verify.run import link_problems
+from binx.verify.problems import LogProblemKind
+from binx.verify.verification import link_problems
 
 
 class CheckedLog(NamedTuple):

@@ -10,10 +10,10 @@ from typing import Any
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.file import BinlogFile
-from binx.log.index.file import log_checksums
+from binx.log.binlog_file import BinlogFile
+from binx.log.index.index_file import log_checksums
 from binx.log.index.lookup import SUFFIX as INDEX_SUFFIX
-from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
+from binx.source.log_names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
 from binx.storage.contracts import Contract
 from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store

@@ -12,7 +12,7 @@ from binx.archive.manifest import StoredObject
 from binx.errors import BinxError, DamagedError, OutputError
 from binx.source import Source
 from binx.source.age import AgeFile, CheckedWriter, Identities, pyrage
-from binx.source.names import ENCRYPTION_SUFFIX
+from binx.source.log_names import ENCRYPTION_SUFFIX
 from binx.storage.hashing import DigestSink, object_digest
 from binx.storage.output import Sink
 from binx.storage.store import Store

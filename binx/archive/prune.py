@@ -12,15 +12,15 @@ from pathlib import Path
 from time import time
 
 from binx.archive.chains import archived_chains, by_chain, without_superseded
+from binx.archive.closed_logs import SourceLogs
 from binx.archive.manifest import ArchivedLog, find_log, manifest_name, read_manifest, read_manifests
 from binx.archive.objects import check_object
 from binx.archive.report import ArchiveLogReport, ArchiveLogState
-from binx.archive.sources import SourceLogs
 from binx.errors import BinxError, DamagedError, OutputError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ChainLog
-from binx.log.selection.moments import MICROSECONDS
-from binx.source.names import base_of, number_of
+from binx.log.selection.times import MICROSECONDS
+from binx.source.log_names import base_of, number_of
 from binx.source.remote import is_uri
 from binx.storage.hashing import digest_of
 from binx.storage.output import synchronize

@@ -11,7 +11,7 @@ from binx.archive.writing import DamagedLogError
 from binx.errors import BinxError
 
 if TYPE_CHECKING:
-    from binx.dataset.chain import SourceReport
+    from binx.dataset.predecessors import SourceReport
 
 
 class ArchiveLogState(Enum):

@@ -14,16 +14,16 @@ from binx.archive.manifest import ArchivedLog, read_manifests
 from binx.archive.objects import check_object
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import in_order
 from binx.log.chain.ends import known_facts
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import MICROSECONDS, format_time
 from binx.log.succession import problems_between
-from binx.slices.extract import ExtractReport, extract
+from binx.slices.extraction import ExtractReport, extract
 from binx.source import READ_BYTES
-from binx.source.names import number_of
+from binx.source.log_names import number_of
 from binx.source.opening import decompressed, decrypted
 from binx.storage.output import STANDARD_OUTPUT, open_output
 from binx.storage.store import Store

@@ -12,8 +12,8 @@ from binx.archive.check import CheckedLog, CheckReport, Finding, check_chains
 from binx.errors import BinxError, SourceError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.ends import facts_of
-from binx.log.file import BinlogFile
 from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan
 from binx.source.shell_dump import DumpedLog, DumpedPart, dumped_logs

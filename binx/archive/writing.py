@@ -21,9 +21,9 @@ from binx.archive.objects import ObjectWriter, Storage
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
-from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile, log_checksums
+from binx.log.index.index_file import IndexFile, log_checksums
 from binx.log.index.writer import write_index_to
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
@@ -33,8 +33,8 @@ from binx.storage.hashing import digest_of, object_digest
 from binx.storage.seekable import FRAME_BYTES, write_seekable
 from binx.storage.store import Store
 from binx.verify.content import ContentCheck
-from binx.verify.report import FileReport, LogProblemKind, Problem
-from binx.verify.run import link_problems
+from binx.verify.problems import FileReport, LogProblemKind, Problem
+from binx.verify.verification import link_problems
 
 _DAMAGE = frozenset(
     {

@@ -10,7 +10,7 @@ from binx.archive.manifest import ArchivedLog
 from binx.archive.report import ArchiveLogReport, ArchiveLogState, RunReport
 from binx.cli.layout import screen_lines
 from binx.cli.terminal import TextOutput, say_error, say_losses, say_note, say_warning, screen
-from binx.log.selection.moments import format_time
+from binx.log.selection.times import format_time
 from binx.report.document import json_line
 from binx.source.wording import counted
 from binx.stats.sections import TEXTS, TIMES, Form, SectionColumn

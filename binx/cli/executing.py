@@ -15,7 +15,7 @@ from binx.cli.terminal import say_note, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.log.backup_position import BackupPosition
 from binx.log.selection.table_filter import table_name
-from binx.recovery.plan import RecoveryPlan, Target, plan_recovery
+from binx.recovery.recovery_plan import RecoveryPlan, Target, plan_recovery
 from binx.serve.login import Entrance, server_tls
 from binx.serve.replay import (
     Outcome,

@@ -15,13 +15,13 @@ from binx.cli.command import OTHER, PATH, combined, flag, offered, option, parse
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
 from binx.errors import BinxError, ExitCode, UsageError
+from binx.log.binlog_file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.chain.chain import absent_positions, chain_problems
 from binx.log.chain.inputs import copy_note, open_chain
-from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import parse_zone, zone_names
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import parse_zone, zone_names
 from binx.log.succession import ChainProblem
 
 if TYPE_CHECKING:

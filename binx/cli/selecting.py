@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from binx.cli.command import combined, offered, option, parsed
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import Position, parse_position, parse_zone, zone_names
 from binx.log.selection.options import OPTIONS, parse_gtids, selection_of
+from binx.log.selection.times import Position, parse_position, parse_zone, zone_names
 
 if TYPE_CHECKING:
     from binx.log.backup_position import BackupPosition

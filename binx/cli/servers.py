@@ -17,7 +17,15 @@ import click
 from binx.cli.command import PATH, combined, flag, option
 from binx.cli.terminal import say_warning
 from binx.errors import UsageError
-from binx.pull.login import PORT, Login, Tls, TlsMode, parse_url, read_defaults, read_public_key
+from binx.pull.connection_parameters import (
+    PORT,
+    Login,
+    Tls,
+    TlsMode,
+    parse_url,
+    read_defaults,
+    read_public_key,
+)
 from binx.serve.service import Address
 
 _ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^:\[\]]+)):(\d{1,5})")

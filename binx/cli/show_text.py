@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from binx.cli.layout import UNKNOWN, folded
 from binx.inspect.event_fields import hex_lines
-from binx.log.selection.moments import zone_name
+from binx.log.selection.times import zone_name
 from binx.source.wording import counted, encoded
 from binx.stats.text import ELLIPSIS, pad_text, safe_text, text_width, time_text
 
 if TYPE_CHECKING:
-    from binx.inspect.show import ShownEvent, ShownTransaction
-    from binx.log.events import RawEvent
+    from binx.inspect.event_details import ShownEvent, ShownTransaction
+    from binx.log.transaction_events import RawEvent
 
 INDENT = " " * 14
 """Indentation of lines below an event."""

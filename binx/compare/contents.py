@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from binx.rows.columns.types import LogicalType
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Frame, RowTexts, Run, WholeTexts
 from binx.slices.json_lines import JsonRows

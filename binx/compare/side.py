@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.compare.contents import Digests, GtidKeys, StoredValues, digested, statement_facts
-from binx.compare.effects import ROWS_KEPT, TransactionEffect, statement_form
+from binx.compare.transaction_effects import ROWS_KEPT, TransactionEffect, statement_form
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
 from binx.log.chain.chain import ChainLog
@@ -18,8 +18,8 @@ from binx.log.selection.selection import Selection
 from binx.log.succession import reached_before
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import TAKE
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading
-from binx.rows.statements import Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, RowTexts
 from binx.slices.json_lines import JsonRows

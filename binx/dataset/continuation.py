@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from binx.dataset.dataset import escape_name
+from binx.dataset.personal.masked_statements import sealed_record, unsealed_catalog
 from binx.dataset.personal.rules import PersonalData
-from binx.dataset.personal.statements import sealed_record, unsealed_catalog
 from binx.errors import OutputError
 from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.ends import known_facts
-from binx.log.file import BinlogFile
 from binx.log.succession import LogFacts, differences, follows, follows_at_once, lost_gtids
 from binx.rows.ddl.catalog import Catalog
-from binx.source.names import next_name, number_of
+from binx.source.log_names import next_name, number_of
 from binx.storage.store import MANIFESTS, Store, open_store
 
 _LEVEL = 6

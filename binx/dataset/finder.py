@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from binx.dataset.continuation import ChainState
-    from binx.where.rows import RowFilter
+    from binx.where.matching_transactions import RowFilter
 
 STEP_BYTES = 4 * 1024 * 1024
 """Bytes scanned before decoding what was found, while it is still in the CPU cache."""

@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binx.dataset.chain import source_name
 from binx.dataset.continuation import ChainState, behind_record
 from binx.dataset.dataset import DataSet
 from binx.dataset.finder import Finder, Salvaging, damage_sentences
 from binx.dataset.manifest import LogReport, TableVersion, manifest, source_record
 from binx.dataset.options import ParquetOptions, StatementTexts
-from binx.dataset.personal.rows import Masks
-from binx.dataset.personal.statements import scrub
+from binx.dataset.personal.masked_rows import Masks
+from binx.dataset.personal.masked_statements import scrub
+from binx.dataset.predecessors import source_name
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import SchemaRecord, Staged, StagedFiles, schema_record_of
 from binx.errors import RefusedError
 from binx.event.payload import PayloadCache
-from binx.event.rows import UNFOLLOWED, RowsFlag, unmapped_rows
+from binx.event.rows_events import UNFOLLOWED, RowsFlag, unmapped_rows
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS, OnDamage
 from binx.log.selection.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import DecodingCheck, Reading, guesses
-from binx.rows.statements import Statement
 from binx.source import READ_BYTES
 from binx.sql.tables import SqlDialect
 
 if TYPE_CHECKING:
-    from binx.where.rows import RowFilter
+    from binx.where.matching_transactions import RowFilter
 
 
 class LogDigest:

@@ -11,11 +11,11 @@ from typing import Any
 
 from binx.errors import DamagedError
 from binx.event.header import EventType
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
 from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS, DecoderReport
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.source.wording import counted
 from binx.storage.contracts import Contract
 from binx.version import __version__

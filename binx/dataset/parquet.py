@@ -11,7 +11,12 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.dataset.chain import (
+from binx.dataset.continuation import ChainState, find_beginning
+from binx.dataset.dataset import DataSet
+from binx.dataset.log_export import LogExport
+from binx.dataset.options import ParquetOptions
+from binx.dataset.personal.unmatched_rules import check_rules, check_tables
+from binx.dataset.predecessors import (
     ChainPlace,
     SourceReport,
     check_log_numbers,
@@ -20,15 +25,10 @@ from binx.dataset.chain import (
     survey,
     unpacked,
 )
-from binx.dataset.continuation import ChainState, find_beginning
-from binx.dataset.dataset import DataSet
-from binx.dataset.log_export import LogExport
-from binx.dataset.options import ParquetOptions
-from binx.dataset.personal.matching import check_rules, check_tables
 from binx.dataset.transaction import Staged, StagedFiles, commit_staged
 from binx.errors import ResourceError
 from binx.event.gtid.sets import GtidSet
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
@@ -36,7 +36,7 @@ from binx.source.plain import PlainFile
 from binx.storage.store import open_store
 
 if TYPE_CHECKING:
-    from binx.where.rows import RowFilter
+    from binx.where.matching_transactions import RowFilter
 
 
 class ExportRequest(NamedTuple):
@@ -51,7 +51,7 @@ class ExportRequest(NamedTuple):
         options = self.options
         if options.where is None:
             return None
-        from binx.where.rows import RowFilter
+        from binx.where.matching_transactions import RowFilter
 
         takes_table = Selector(self.selection, self.names, in_parts=True).takes_table
         return RowFilter(

@@ -14,12 +14,12 @@ from binx.dataset.dataset import escape_name
 from binx.dataset.finder import Group
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet_file import CHANGES, STATEMENTS, TRANSACTIONS, ParquetFile, Shared
-from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
+from binx.dataset.statement_batches import STATEMENTS_BATCH, statements_batch, statements_schema
 from binx.dataset.transaction import StagedFiles, WrittenFile, schema_path
 from binx.errors import ResourceError
 from binx.log.index.transactions import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 
 CHUNKS = 32_768
 """Maximum number of column chunks in a file; their metadata is held in memory until it is closed."""

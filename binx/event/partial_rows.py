@@ -18,7 +18,7 @@ from binx.errors import DamagedError, OutputError, UnsupportedError
 from binx.event.format import CHECKSUM_SIZE, FormatDescription
 from binx.event.header import HEADER, HEADER_SIZE, EventHeader, event_name, parse_header
 from binx.event.reader import body_reader
-from binx.event.rows import PLAIN_TYPES, ROWS_TYPES, plain_rows_event
+from binx.event.rows_events import PLAIN_TYPES, ROWS_TYPES, plain_rows_event
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import unexpected_piece
 

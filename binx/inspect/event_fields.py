@@ -8,17 +8,17 @@ from enum import Enum, IntFlag
 from typing import Any, NamedTuple
 
 from binx.event.format import Flavour, FormatDescription
-from binx.event.gtid.events import Gtid
+from binx.event.gtid.mysql_events import Gtid
 from binx.event.header import HEADER_SIZE, EventHeader
 from binx.event.mariadb import MariadbGtid
-from binx.event.parse import Event
+from binx.event.parsers import Event
 from binx.event.payload import TransactionPayload
-from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
-from binx.event.rows import RowsHeader
-from binx.event.session import session_options
+from binx.event.query_event import ExecuteLoadQuery, LoadBlock, Query
+from binx.event.rows_events import RowsHeader
+from binx.event.session_variables import session_options
 from binx.event.statement import Intvar, IntvarType, RowsQuery, UserVar
 from binx.event.table_map import TableMap
-from binx.log.selection.moments import format_time
+from binx.log.selection.times import format_time
 
 _TIMES = ("immediate_commit_timestamp", "original_commit_timestamp")
 _WIDTH = 16

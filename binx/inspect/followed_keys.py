@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError, UsageError
+from binx.rows.change_groups import BatchImages, ChangeGroup, ChangePlace
 from binx.rows.columns.names import ResolvedTable, key_positions
 from binx.rows.columns.schema import Provenance, folded_name
-from binx.rows.images import BatchImages, ChangeGroup, ChangePlace
 from binx.source.wording import counted
+from binx.where.comparison import compared
 from binx.where.condition import AFTER, BEFORE, ColumnName, RowGroup
 from binx.where.operands import Literal, Operand
-from binx.where.values import compared
 
 
 class RowKey(NamedTuple):

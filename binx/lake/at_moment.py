@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.lake.arrivals.arrivals import FileSearch, NewFiles, find_arrivals
+from binx.lake.arrow.column_types import can_misfit, constant, output_names
 from binx.lake.arrow.images import stored_rows
 from binx.lake.arrow.matching import matching_rows
-from binx.lake.arrow.types import can_misfit, constant, output_names
 from binx.lake.completeness import MergedRows, record_of
+from binx.lake.load_plan import comparison_of, lives_of
 from binx.lake.place import LakeStore
-from binx.lake.plan import comparison_of, lives_of
-from binx.lake.state.state import LifeState, Options, State
+from binx.lake.state.loaded_state import LifeState, Options, State
 from binx.lake.table_name import TableName, UnknownTableError, listed_tables
 from binx.lake.tables.definitions import NeededSequence, definition_of
 from binx.lake.tables.lacking import (
@@ -26,8 +26,8 @@ from binx.lake.tables.lacking import (
 )
 from binx.lake.tables.lives import TableColumn, TableHistory
 from binx.lake.tasks.merge import Merge, MergeInput
+from binx.rows.change_groups import ChangePlace
 from binx.rows.columns.schema import folded_name
-from binx.rows.images import ChangePlace
 from binx.sql.create_table import Definition, create_sequence, quoted
 from binx.where.condition import Condition
 

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.lake.arrow.images import is_before
 from binx.lake.at_moment import table_at
-from binx.lake.base.tables import stored_batch
+from binx.lake.base.dump_tables import stored_batch
 from binx.lake.dataset.manifests import list_manifests, read_manifests
 from binx.lake.place import LakeStore
-from binx.lake.reading import read_changes
+from binx.lake.table_changes import read_changes
 from binx.lake.table_name import TableName
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages, ChangePlace, Images, columns_of
 from binx.rows.columns.schema import TableDefinition, folded_name
-from binx.rows.images import BatchImages, ChangePlace, Images, columns_of
 from binx.slices.sql.compared_rows import key_texts
 
 MOST_MOMENTS = 200

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import islice
 
 from binx.lake.dataset.files import ChangesFile
-from binx.lake.plan import applied, lives_of
-from binx.lake.state.state import State
+from binx.lake.load_plan import applied, lives_of
+from binx.lake.state.loaded_state import State
 from binx.lake.table_name import TableName
 
 _SMALL_BYTES = 32 << 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from binx.lake.dataset.chains import ChangePosition, LoadedChains
+from binx.lake.dataset.loaded_chains import ChangePosition, LoadedChains
 from binx.lake.dataset.spans import FILE_BITS
-from binx.lake.state.state import LifeRecord, Loss, State
+from binx.lake.state.loaded_state import LifeRecord, Loss, State
 from binx.lake.tables.lacking import (
     STATEMENTS,
     differing_sentence,

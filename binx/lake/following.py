@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from binx.errors import AbsentError, BinxError
 from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
+from binx.lake.load_plan import lives_of
 from binx.lake.place import LakeStore
-from binx.lake.plan import lives_of
 from binx.lake.published.views import ViewPart
-from binx.lake.reading import SYSTEM, batches_of, fact_batches, fact_schema, united_parts
-from binx.lake.restore import row_texts
-from binx.lake.state.state import State
+from binx.lake.state.loaded_state import State
+from binx.lake.table_at_moment import row_texts
+from binx.lake.table_changes import SYSTEM, batches_of, fact_batches, fact_schema, united_parts
 from binx.lake.table_name import TableName, filter_of, listed_tables
 from binx.lake.tables.lives import FileSpan, TableColumn, TableHistory
 from binx.sql.values import JsonValues, plain_json

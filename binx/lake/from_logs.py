@@ -13,7 +13,7 @@ from binx.errors import AbsentError, BinxError
 from binx.kernels.walk.scan import Level
 from binx.lake.base.importing import import_bases
 from binx.lake.table_name import TableName, UnknownTableError
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
@@ -26,7 +26,7 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.ddl.statements import AlterTable, RenameTables
+from binx.rows.ddl.parsed_statements import AlterTable, RenameTables
 from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, no_table

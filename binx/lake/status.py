@@ -12,14 +12,14 @@ from binx.errors import AbsentError, BinxError
 from binx.lake.dataset.files import clipped
 from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.spans import without
+from binx.lake.load_plan import lives_of
 from binx.lake.place import LakeStore, ListedFile
-from binx.lake.plan import lives_of
-from binx.lake.state.output import Output
-from binx.lake.state.state import RangeFile, State
+from binx.lake.state.loaded_state import RangeFile, State
+from binx.lake.state.output_folder import Output
 from binx.lake.summary import LoadSummary, TableSummary
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import TableHistory
-from binx.log.selection.moments import parse_time
+from binx.log.selection.times import parse_time
 from binx.storage.store import MANIFESTS
 
 _TIME = "_commit_timestamp"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from binx.errors import ExitCode
-from binx.lake.state.state import LifeRecord, State
+from binx.lake.state.loaded_state import LifeRecord, State
 from binx.lake.table_name import TableName
 
 _NAMED = 3

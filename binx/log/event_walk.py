@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, UnsupportedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.event.payload import errors_at_event, whole_events
 from binx.kernels.walk.framing import UNREADABLE, EventChecksum, WindowStop, window_events
 from binx.kernels.walk.scan import Action, EventClass, Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.boundary import TRANSITIONS, BoundaryState, Step
 from binx.log.damage import EventSearch
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.log.stored import stored_payload, sums
+from binx.log.stored_events import stored_payload, sums
 
 if TYPE_CHECKING:
     from binx.kernels.walk.framing import HeaderFields

@@ -16,7 +16,7 @@ from binx.kernels.transactions.table import TransactionTable
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from binx.log.file import BinlogFile, TransactionScan
+    from binx.log.binlog_file import BinlogFile, TransactionScan
 
 NAMESPACE = "6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44"
 """The namespace of the UUIDv5 of transactions without GTID; part of the data's contract."""

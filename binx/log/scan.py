@@ -12,13 +12,13 @@ from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.payload import PayloadCache, errors_at_event, in_event, open_small_payloads, whole_events
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.boundary import compiled
 from binx.log.chain.ends import known_facts
 from binx.log.damage import Damage, Salvage
-from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import gtids_of
 from binx.log.scanning import Ending, OnDamage, Resumption, Totals, decoded_name
-from binx.log.stored import stored_payload, sums
+from binx.log.stored_events import stored_payload, sums
 from binx.log.tail import Tail
 from binx.source import READ_BYTES, WINDOW_BYTES
 
@@ -152,7 +152,7 @@ class Scan:
 
     @property
     def unmapped_events(self) -> int:
-        """Rows events without a table map, up to here; see :func:`binx.event.rows.unmapped_rows`."""
+        """Rows events without a table map, up to here; see :func:`binx.event.rows_events.unmapped_rows`."""
         return self._scanner.unmapped
 
     def uncounted_tables(self) -> list[tuple[str, str]]:
@@ -295,7 +295,7 @@ class Scan:
                 if not origin <= scanner.position < origin + len(window):
                     return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
             elif stop == Stop.STOP_COMPRESSED_ROWS:
-                from binx.event.rows import plain_rows_event
+                from binx.event.rows_events import plain_rows_event
 
                 header = parse_header(window, scanner.position, origin=origin)
                 start = scanner.position - origin

@@ -24,8 +24,8 @@ from typing import NamedTuple
 from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource
-from binx.log.selection.moments import MICROSECONDS
-from binx.source.names import base_of, has_archive_tag, is_named_next, next_name, number_of
+from binx.log.selection.times import MICROSECONDS
+from binx.source.log_names import base_of, has_archive_tag, is_named_next, next_name, number_of
 
 ROTATION_SECONDS = 2
 """Most seconds between a ROTATE and the beginning of the next log, which a server writes in one step."""

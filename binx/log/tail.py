@@ -15,9 +15,9 @@ from binx.event.format import FormatDescription
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.ends import known_facts
 from binx.log.damage import EventSearch
-from binx.log.file import BinlogFile
 from binx.log.succession import differences, follows, list_gtids
 from binx.source import READ_BYTES
 

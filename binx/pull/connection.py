@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import BinxError, ConnectionLostError, ServerError, UsageError
-from binx.pull.login import Login, Tls, TlsMode
+from binx.pull.connection_parameters import Login, Tls, TlsMode
 from binx.version import install_command
 
 if TYPE_CHECKING:

@@ -28,12 +28,12 @@ from binx.errors import (
 )
 from binx.event.format import MAGIC_SIZE
 from binx.event.gtid.sets import GtidSet
-from binx.pull.login import Login
+from binx.pull.connection_parameters import Login
 from binx.pull.mirror import DiskFullError, NewestLog, read_tail
+from binx.pull.pull_state import LOCK, PulledChain, PullState, now_text, read_state
 from binx.pull.server import LogPosition, Server
-from binx.pull.state import LOCK, PulledChain, PullState, now_text, read_state
 from binx.pull.transfer import SILENT_PERIODS, Progress, Transfer, first_log
-from binx.source.names import number_of
+from binx.source.log_names import number_of
 from binx.source.wording import counted
 from binx.storage.locking import hold_lock
 from binx.storage.output import output_errors

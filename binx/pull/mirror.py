@@ -25,7 +25,7 @@ from binx.event.format import (
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, event_size
 from binx.pull.checks import LastTransaction, LogChecks
-from binx.source.names import number_of
+from binx.source.log_names import number_of
 from binx.storage.output import output_errors, synchronize
 
 _FLAGS = 17

@@ -15,9 +15,9 @@ from binx.event.gtid.domains import domain_positions
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.pull.connection import Connection
-from binx.pull.login import Login
+from binx.pull.connection_parameters import Login
 from binx.pull.requests import ANNOTATED_ROWS, COM_REGISTER_REPLICA, DumpRequest, Registration
-from binx.source.names import number_of
+from binx.source.log_names import number_of
 
 _SYNTAX_ERROR = 1064
 

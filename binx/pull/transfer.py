@@ -22,7 +22,7 @@ from binx.pull.checks import LastTransaction, LogChecks
 from binx.pull.mirror import LogFile, NewestLog, has_same_format
 from binx.pull.packets import HEARTBEATS, DumpPackets, SpecialEvent
 from binx.pull.server import LogPosition, Server
-from binx.source.names import is_named_next, next_name
+from binx.source.log_names import is_named_next, next_name
 
 SILENT_PERIODS = 3
 """Heartbeats that a server may miss before the connection counts as lost."""

@@ -14,11 +14,11 @@ from binx.event.format import MAGIC, Flavour
 from binx.event.gtid.domains import domain_positions
 from binx.log.chain.inputs import STANDARD_INPUT
 from binx.log.chain.places import magic_of
-from binx.recovery.plan import LogPart, RecoveryPlan
+from binx.recovery.recovery_plan import LogPart, RecoveryPlan
 from binx.source.age import IDENTITY_VARIABLE
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE
+from binx.source.log_names import has_archive_tag, numbered_name, uncompressed_name
 from binx.source.magic import is_gzip, is_zstd
-from binx.source.names import has_archive_tag, numbered_name, uncompressed_name
 from binx.source.remote import is_uri
 
 FOLDER = "replay"

@@ -7,11 +7,11 @@ from enum import Enum
 from typing import Any
 
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import moment_json
+from binx.log.selection.times import moment_json
 from binx.report.records import RECORDS
 from binx.report.vocabulary import FIELDS, TIME
 from binx.source.json_text import json_text
-from binx.source.names import printable
+from binx.source.log_names import printable
 
 
 def document(record: str, source: object) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import NamedTuple
 
 from binx.event.charset import charset as charset_of_name
-from binx.event.session import time_zone
+from binx.event.session_variables import time_zone
 from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind
 from binx.rows.columns.types import INTEGER_RANGES, Kind, LogicalType
 from binx.rows.ddl.evaluated import evaluated

@@ -11,18 +11,18 @@ from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
 from binx.event.partial_rows import RowsPieces
 from binx.event.payload import PayloadCache, errors_at_event, in_event, whole_events
-from binx.event.rows import plain_rows_event
+from binx.event.rows_events import plain_rows_event
 from binx.kernels.rows.images import Need, RowBuilder, RowDecoder
 from binx.kernels.transactions.table import GtidKind, TransactionTable
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
-from binx.log.stored import stored_payload
+from binx.log.stored_events import stored_payload
 from binx.rows.columns.names import ResolvedTable
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.logged_statements import ROWS, Statement, StatementReader
 from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
-from binx.rows.statements import ROWS, Statement, StatementReader
 from binx.source import WINDOW_BYTES
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class ChangeDecoder:
 
     @property
     def unmapped(self) -> int:
-        """How many rows events had no table map; see :func:`binx.event.rows.unmapped_rows`."""
+        """How many rows events had no table map; see :func:`binx.event.rows_events.unmapped_rows`."""
         return self._decoder.unmapped
 
     def finish(self) -> Iterator[ChangeBatch]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.event.charset import DEFAULT_CHARSET
-from binx.event.rows import unmapped_rows
+from binx.event.rows_events import unmapped_rows
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.catalog import Catalog
@@ -23,7 +23,7 @@ from binx.source.wording import listed
 if TYPE_CHECKING:
     from binx.event.payload import PayloadCache
     from binx.rows.batches import ChangeBatch, TableChanges
-    from binx.rows.statements import Statement
+    from binx.rows.logged_statements import Statement
 
 
 def every_table(_: str, __: str) -> bool:
@@ -142,7 +142,7 @@ class Reading:
 
     @property
     def unmapped(self) -> int:
-        """How many rows events of the logs had no table map; see :func:`~binx.event.rows.unmapped_rows`."""
+        """How many rows events had no table map (:func:`~binx.event.rows_events.unmapped_rows`)."""
         return self._unmapped + sum(decoder.unmapped for decoder in self.decoders)
 
     @property

@@ -10,7 +10,7 @@ from binx.event.format import Flavour, FormatDescription
 from binx.event.table_map import TableMap, parse_map_body
 from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scanning import decoded_name
 from binx.rows.columns.generated import COMPUTED
 from binx.rows.columns.names import ResolvedTable, resolve_columns

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from struct import pack
 
 from binx.event.header import EventType
-from binx.event.query import Query
+from binx.event.query_event import Query
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.events import transaction_events
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
+from binx.log.transaction_events import transaction_events
 
 _MARKER = re.compile(
     r"(?P<verb>SAVEPOINT|ROLLBACK\s+(?:WORK\s+)?TO(?:\s+SAVEPOINT)?|RELEASE\s+SAVEPOINT)"

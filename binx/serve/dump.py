@@ -24,7 +24,7 @@ from binx.kernels.crc32 import checksum
 from binx.kernels.packets import wrap_events
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.held import HeldTransactions
 from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan

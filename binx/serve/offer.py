@@ -13,14 +13,14 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.kernels.transactions.table import GtidKind
 from binx.log.backup_position import BackupPosition
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog, chain_problems
 from binx.log.chain.inputs import STANDARD_INPUT
-from binx.log.file import BinlogFile
 from binx.log.identifiers import gtids_of, marked_gtids
 from binx.log.scan import Scan
-from binx.log.selection.moments import Position, index_of_file
+from binx.log.selection.times import Position, index_of_file
 from binx.log.succession import ChainProblemKind, differences, list_gtids
-from binx.recovery.plan import Target, plan_recovery
+from binx.recovery.recovery_plan import Target, plan_recovery
 
 
 class OfferedLog(NamedTuple):

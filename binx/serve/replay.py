@@ -21,10 +21,10 @@ from binx.log.backup_position import BackupPosition
 from binx.log.chain.chain import ChainLog
 from binx.log.held import HeldTransactions, logs_of_backup
 from binx.log.scan import find_transactions
-from binx.log.selection.moments import Position
 from binx.log.selection.table_filter import quoted
-from binx.pull.login import Login
-from binx.recovery.plan import RecoveryPlan
+from binx.log.selection.times import Position
+from binx.pull.connection_parameters import Login
+from binx.recovery.recovery_plan import RecoveryPlan
 from binx.serve.login import Account, Entrance
 from binx.serve.offer import Offer, gtids_up_to, offer_of
 from binx.serve.replica import CHANNEL, Replica, ReplicaProgress, ServedSource, connected_replica

@@ -19,7 +19,7 @@ from binx.event.gtid.domains import domain_positions
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.table_filter import quoted
 from binx.pull.connection import Connection
-from binx.pull.login import Login
+from binx.pull.connection_parameters import Login
 from binx.rows.columns.types import quote_text
 
 CHANNEL = "binx"

@@ -20,6 +20,7 @@ from binx.serve.channel import Channel
 from binx.serve.dump import Dump
 from binx.serve.login import CACHING_SHA2, NATIVE, Entrance
 from binx.serve.offer import Offer
+from binx.serve.replica_statements import Session
 from binx.serve.start import (
     FATAL,
     FatalError,
@@ -28,7 +29,6 @@ from binx.serve.start import (
     start_after_set,
     start_by_position,
 )
-from binx.serve.statements import Session
 from binx.source.wording import counted
 
 _COM_QUIT, _COM_INIT_DB, _COM_QUERY, _COM_PING, _COM_SET_OPTION = 0x01, 0x02, 0x03, 0x0E, 0x1B

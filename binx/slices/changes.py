@@ -17,14 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.index.transactions import index_batch
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import DecoderOptions
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading, every_table
-from binx.rows.statements import Statement
 from binx.slices.items import Begin, End, Frames, Item, RowTexts, Run, WholeTexts
 from binx.slices.rendering import MergedChanges, Renderer, StatementSizes
 from binx.slices.row_choice import RowChoice

@@ -14,12 +14,12 @@ from binx.errors import DamagedError
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.payload import errors_at_event
-from binx.event.rows import RowsHeader, plain_rows_event
+from binx.event.rows_events import RowsHeader, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.rows.layouts import RowCounter
-from binx.log.events import RawEvent, raw_events
+from binx.log.transaction_events import RawEvent, raw_events
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading
-from binx.rows.statements import Statement
 from binx.slices.items import Begin, Item, RowTexts
 from binx.slices.rendering import MergedChanges
 

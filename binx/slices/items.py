@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from binx.kernels.render.transactions import TransactionTexts
 from binx.kernels.transactions.summaries import whole_transactions
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.identifiers import anonymous_id
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices.rendering import MergedChanges
 from binx.slices.search import Selected
 from binx.source.wording import encoded

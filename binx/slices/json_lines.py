@@ -19,14 +19,14 @@ from tempfile import SpooledTemporaryFile
 import pyarrow as pa
 
 from binx.kernels.render.transactions import Spelling, TextColumn, TransactionTexts
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.index.transactions import index_schema
 from binx.report.document import document
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages, ChangeGroup
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.images import BatchImages, ChangeGroup
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading
-from binx.rows.statements import Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Heads, RowTexts, WholeTexts
 from binx.slices.rendering import BUFFER_BYTES, Changes, Part, Parts, changes_of, columns, gathered

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from binx.errors import DamagedError, RefusedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.event.payload import whole_events
-from binx.event.query import UPDATED_DB_NAMES, ExecuteLoadQuery, Query
+from binx.event.query_event import UPDATED_DB_NAMES, ExecuteLoadQuery, Query
 from binx.kernels.copy.rewrite import measure
-from binx.log.file import BinlogFile
-from binx.log.stored import stored_payload
+from binx.log.binlog_file import BinlogFile
+from binx.log.stored_events import stored_payload
 from binx.slices.renaming import DatabaseNames
 from binx.slices.slice_plan import FileRanges, Range, SlicePlan
 from binx.slices.slice_writer import SliceWriter, compare_checksums

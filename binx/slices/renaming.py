@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from binx.source.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from binx.rows.statements import Statement
+    from binx.rows.logged_statements import Statement
 
 
 class DatabaseNames:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from binx.kernels.render.transactions import ChangeTexts, Spelling, State
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.images import BatchImages, ChangeGroup, numbers
+from binx.rows.change_groups import BatchImages, ChangeGroup, numbers
 from binx.sql.values import Spelled
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices.rendering import Changes, Renderer
 from binx.where.condition import Condition
-from binx.where.rows import RowFilter
+from binx.where.matching_transactions import RowFilter
 
 _NEEDED = ("XA ", "-- INCIDENT ")
 

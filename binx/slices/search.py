@@ -9,8 +9,8 @@ from binx.errors import BinxError, UndecodableError
 from binx.event.format import Flavour
 from binx.event.payload import PayloadCache
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile, TransactionScan, report_step
 from binx.log.chain.chain import ChainLog, chain_problems, epochs
-from binx.log.file import BinlogFile, TransactionScan, report_step
 from binx.log.scan import Scan, find_transactions
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector, required_level
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from binx.kernels.transactions.table import TransactionTable
     from binx.rows.ddl.catalog import Catalog
     from binx.where.condition import Condition
-    from binx.where.rows import RowFilter
+    from binx.where.matching_transactions import RowFilter
 
 
 _PAYLOAD_BYTES = 32 << 20
@@ -88,7 +88,7 @@ class Search:
         self._row_filter: RowFilter | None = None
         if where is not None:
             from binx.rows.ddl.catalog import Catalog
-            from binx.where.rows import RowFilter
+            from binx.where.matching_transactions import RowFilter
 
             known = Catalog() if tables is None else tables.copy()
             self._row_filter = RowFilter(where, known, self.selector.takes_table, selection.limit)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from binx.errors import AbsentError, RefusedError
 from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
 from binx.kernels.transactions.summaries import merged_ranges
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.slices.search import Selected
 
 _NUMBERS = 3

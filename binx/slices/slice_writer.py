@@ -11,7 +11,7 @@ from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER, HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.kernels.copy.rewrite import Pause, Rewriter, measure
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.slices.slice_plan import FileRanges, Range, SlicePlan
 from binx.source import READ_BYTES
 from binx.storage.output import Sink

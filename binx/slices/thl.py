@@ -19,19 +19,19 @@ from tempfile import SpooledTemporaryFile
 
 from binx.event.format import Flavour
 from binx.event.payload import TransactionPayload
-from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
+from binx.event.query_event import ExecuteLoadQuery, LoadBlock, Query
 from binx.event.replication import Incident
-from binx.event.rows import RowsFlag, RowsHeader
-from binx.event.session import session_options
+from binx.event.rows_events import RowsFlag, RowsHeader
+from binx.event.session_variables import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
 from binx.kernels.render.transactions import Spelling
-from binx.log.events import RawEvent
-from binx.log.file import BinlogFile
-from binx.log.selection.moments import in_zone
+from binx.log.binlog_file import BinlogFile
+from binx.log.selection.times import in_zone
+from binx.log.transaction_events import RawEvent
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages, ChangeGroup
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.tokens import identifier
-from binx.rows.images import BatchImages, ChangeGroup
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.items import Begin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.source.base import READ_BYTES, WINDOW_BYTES, Source
+from binx.source.byte_source import READ_BYTES, WINDOW_BYTES, Source
 from binx.source.opening import open_source
 from binx.source.plain import PlainFile, spool
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from binx.errors import DamagedError, EncryptedError, SourceError, UsageError
-from binx.source.base import Source, SourceReader
-from binx.source.names import own_name, unencrypted_name
+from binx.source.byte_source import Source, SourceReader
+from binx.source.log_names import own_name, unencrypted_name
 from binx.source.plain import UnpackedFile
 from binx.version import install_command
 

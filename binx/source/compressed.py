@@ -21,10 +21,10 @@ from typing import IO, cast
 import zstandard
 
 from binx.errors import DamagedError, SourceError, TruncatedError
-from binx.source.base import CHUNK_BYTES, READ_BYTES, ChunkedSource, Source, SourceReader
+from binx.source.byte_source import CHUNK_BYTES, READ_BYTES, ChunkedSource, Source, SourceReader
 from binx.source.foreign import HEAD_SIZE
+from binx.source.log_names import log_name
 from binx.source.magic import MAGIC, ZSTD_MAGIC, check_inside, is_skippable
-from binx.source.names import log_name
 from binx.source.plain import UnpackedFile
 
 SEEKABLE_MAGIC = 0x8F92EAB1

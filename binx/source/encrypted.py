@@ -14,7 +14,7 @@ import hashlib
 from dataclasses import dataclass
 
 from binx.errors import EncryptedError, TruncatedError
-from binx.source.base import ChunkedSource, Source
+from binx.source.byte_source import ChunkedSource, Source
 from binx.source.keyring import KEY_BYTES, ReplicationKeys
 from binx.source.magic import ENCRYPTED_MAGIC, MAGIC
 from binx.version import install_command

@@ -10,9 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from binx.errors import SourceError
-from binx.source.base import Source
+from binx.source.byte_source import Source
+from binx.source.log_names import SHELL_DUMP
 from binx.source.magic import ENCRYPTED_MAGIC, is_age, is_armored, is_gzip, is_zstd
-from binx.source.names import SHELL_DUMP
 from binx.source.plain import PlainFile, spool
 from binx.source.remote import RemoteFile, is_uri
 

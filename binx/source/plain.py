@@ -10,8 +10,8 @@ from threading import Lock, RLock
 from typing import IO, Self
 
 from binx.errors import NotABinlogError, SourceError
-from binx.source.base import READ_BYTES, Source
-from binx.source.names import own_name, printable
+from binx.source.byte_source import READ_BYTES, Source
+from binx.source.log_names import own_name, printable
 
 _COPIED_AT_ONCE = 4 * 1024 * 1024
 _MOST_BUFFERS = 80
@@ -197,7 +197,7 @@ class UnpackedFile:
         raise NotImplementedError
 
     def window(self, start: int, stop: int) -> memoryview:
-        """Return the bytes of ``[start, stop)``; see :class:`~binx.source.base.Source`."""
+        """Return the bytes of ``[start, stop)``; see :class:`~binx.source.byte_source.Source`."""
         with _lock:
             return self._content().window(start, stop)
 

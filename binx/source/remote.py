@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Self
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
-from binx.source.base import ChunkedSource
+from binx.source.byte_source import ChunkedSource
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from binx.errors import AbsentError, DamagedError, SourceError
-from binx.source.base import PartedSource, Source
+from binx.source.byte_source import PartedSource, Source
+from binx.source.log_names import SHELL_DUMP
 from binx.source.magic import MAGIC
-from binx.source.names import SHELL_DUMP
 
 _ROOT = "@.binlog.info.json"
 _DONE = "@.binlog.done.json"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def register(spark: SparkSession) -> None:
     """Register the formats ``binlog`` (logs) and ``binx`` (data sets) in a session.
 
-    See :mod:`binx.spark.source.reader` and :mod:`binx.spark.source.data_set`.
+    See :mod:`binx.spark.source.data_source` and :mod:`binx.spark.source.data_set`.
 
     Raises:
         BinxError: pyspark is missing or older than 4.0.
@@ -24,7 +24,7 @@ def register(spark: SparkSession) -> None:
 
     check_pyspark()
     try:
-        from binx.spark.source.reader import register as register_source
+        from binx.spark.source.data_source import register as register_source
     except ImportError as error:
         raise BinxError(
             f"this pyspark does not have data sources in Python ({error}); version 4.0 or later is needed:"

@@ -18,11 +18,11 @@ from uuid import uuid4
 import pyarrow as pa
 
 from binx.errors import BinxError
-from binx.lake.arrow.types import can_misfit, output_names
+from binx.lake.arrow.column_types import can_misfit, output_names
 from binx.lake.place import LakeStore
 from binx.lake.published.spark_types import spark_types
-from binx.lake.state.records import reader_of, to_json
-from binx.lake.state.state import LifeState, State
+from binx.lake.state.json_records import reader_of, to_json
+from binx.lake.state.loaded_state import LifeState, State
 from binx.lake.table_name import TableName
 from binx.rows.ddl.tokens import identifier
 from binx.spark.catalog_table import LAST_LOAD, MISFITS, CatalogTable

@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from binx.dataset.chain import (
+from binx.dataset.continuation import ChainState
+from binx.dataset.dataset import DataSet
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import ExportedLog, ExportRequest, export_log
+from binx.dataset.personal.unmatched_rules import check_rules, check_tables
+from binx.dataset.predecessors import (
     ChainPlace,
     SourceReport,
     Surveyed,
@@ -28,14 +33,9 @@ from binx.dataset.chain import (
     source_name,
     survey,
 )
-from binx.dataset.continuation import ChainState
-from binx.dataset.dataset import DataSet
-from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import ExportedLog, ExportRequest, export_log
-from binx.dataset.personal.matching import check_rules, check_tables
 from binx.dataset.transaction import StagedFiles, commit_staged
 from binx.errors import BinxError, RefusedError
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.index.lookup import IndexUse, attach_indexes
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
@@ -43,7 +43,7 @@ from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.remote import is_uri
 from binx.spark.log_place import TaskLog
 from binx.spark.session import check_executors, reason_of
-from binx.where.rows import RowsSeen
+from binx.where.matching_transactions import RowsSeen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,11 +19,11 @@ import pyarrow as pa
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
 from binx.lake.place import LakeStore
-from binx.lake.state.state import Options
+from binx.lake.state.loaded_state import Options
 from binx.lake.table_name import TableName
 from binx.lake.tasks.history import Arrival, Joining, Taken, join_files, take_file
+from binx.lake.tasks.image_sources import KeyDistribution, RowSource, see_keys, split
 from binx.lake.tasks.merge import Merged, MergeInput, merge
-from binx.lake.tasks.sources import KeyDistribution, RowSource, see_keys, split
 from binx.lake.tasks.work import IN_MEMORY, Cuts, Work, cut
 from binx.spark.session import reason_of
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from binx.errors import StaleError
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.source import open_source
 from binx.source.age import IDENTITY_VARIABLE
-from binx.source.base import JoinedSource
+from binx.source.byte_source import JoinedSource
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, given_keys
 from binx.source.remote import is_uri
 

@@ -18,10 +18,10 @@ from binx.errors import RefusedError
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.transactions import Spelling
+from binx.rows.change_groups import BatchImages
 from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind, LogicalType
-from binx.rows.images import BatchImages
 from binx.source.wording import encoded
 from binx.sql.values import TEXT, Spelled, ValueWriter, as_text, is_long, mapped_charset
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
-from binx.event.rows import RowsFlag
+from binx.event.rows_events import RowsFlag
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages
 from binx.rows.columns.names import ResolvedTable, key_positions
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.tokens import identifier
-from binx.rows.images import BatchImages
 from binx.source.wording import listed
-from binx.sql.session import flagged_rows
+from binx.sql.session_settings import flagged_rows
 
 _EXACT_COLLATIONS = {
     Flavour.MYSQL: ((8, 0, 17), "utf8mb4_0900_bin"),

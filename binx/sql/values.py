@@ -36,10 +36,10 @@ import pyarrow.compute as pc
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.transactions import Spelling
+from binx.rows.change_groups import BatchImages
 from binx.rows.columns.arrays import UNMAPPED_CHARSETS, single_byte_text
 from binx.rows.columns.server_texts import decimal_texts
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
-from binx.rows.images import BatchImages
 
 TEXT = pa.large_binary()
 _EXACT_DIGITS = 18

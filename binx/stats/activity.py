@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import FLAG_COMMIT_TIME_FROM_GTID
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.file import TransactionScan
+from binx.log.binlog_file import TransactionScan
 from binx.log.index.transactions import TransactionRows
-from binx.log.selection.moments import zone_offset
+from binx.log.selection.times import zone_offset
 from binx.slices.search import Selected
 
 INTERVALS_MAXIMUM = 120

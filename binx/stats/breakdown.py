@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.file import TransactionScan
+from binx.log.binlog_file import TransactionScan
 from binx.log.identifiers import source_of
 from binx.log.index.transactions import TransactionRows
 from binx.log.scanning import KIND_NAMES
-from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_offset
+from binx.log.selection.times import MICROSECONDS, format_in_zone, zone_offset
 from binx.slices.search import Selected
-from binx.source.names import printable
+from binx.source.log_names import printable
 from binx.stats.dimensions import (
     MEASURES,
     MINUTE,
@@ -34,7 +34,7 @@ from binx.stats.dimensions import (
     size_step,
     time_floor,
 )
-from binx.stats.statements import StatementSums
+from binx.stats.statement_sums import StatementSums
 
 GROUPS_MAXIMUM = 65_536
 """Minimum number of groups kept; beyond twice as many, those with fewest bytes are dropped."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import tzinfo
 from typing import NamedTuple
 
-from binx.log.selection.moments import zone_offset
+from binx.log.selection.times import zone_offset
 from binx.source.wording import shortened
 from binx.stats.activity import DAY, HOUR, MINUTE, SECOND, ActivityFigures
 from binx.stats.markup import Markup, element

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from binx.errors import UsageError
-from binx.log.selection.moments import ZoneOffset
+from binx.log.selection.times import ZoneOffset
 from binx.source.wording import did_you_mean
 
 MEASURES = ("transactions", "bytes", "rows", "inserts", "updates", "deletes")

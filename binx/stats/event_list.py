@@ -17,13 +17,13 @@ from binx.errors import BinxError, UsageError
 from binx.event.format import MAGIC_SIZE
 from binx.event.header import EventFlag, EventType, event_name
 from binx.kernels.walk.framing import EventChecksum
+from binx.log.binlog_file import BinlogFile
 from binx.log.event_walk import EventWalk, ListedEvent, last_transaction, next_event
-from binx.log.file import BinlogFile
 from binx.log.identifiers import anonymous_id
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import MICROSECONDS, format_in_zone
+from binx.log.selection.times import MICROSECONDS, format_in_zone
 from binx.report.records import names_of
-from binx.source.names import printable
+from binx.source.log_names import printable
 from binx.source.wording import encoded
 from binx.stats.text import safe_text
 

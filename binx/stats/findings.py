@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import MICROSECONDS
+from binx.log.selection.times import MICROSECONDS
 from binx.log.succession import ChainProblem
-from binx.source.names import printable
+from binx.source.log_names import printable
 from binx.source.wording import counted, listed, shortened
 from binx.stats.sums import Record, TableTotals
 

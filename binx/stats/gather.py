@@ -20,21 +20,21 @@ from binx.event.header import event_name
 from binx.kernels.transactions.summaries import Measure, Tally, measures, rank
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.chain.chain import ChainLog, epochs, in_order
 from binx.log.chain.ends import known_facts
-from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import marked_gtids, transaction_id
 from binx.log.scan import Scan, find_transactions
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import MICROSECONDS, moment_json
 from binx.log.selection.options import as_options
 from binx.log.selection.selection import Selection, Selector, required_level
+from binx.log.selection.times import MICROSECONDS, moment_json
 from binx.log.succession import ChainProblem, missing_gtids
 from binx.report.document import document
 from binx.report.records import names_of
 from binx.slices.search import Selected
 from binx.source.json_text import json_text
-from binx.source.names import printable
+from binx.source.log_names import printable
 from binx.stats.dimensions import Dimension, largest_groups
 from binx.stats.findings import HUGE_BYTES, LONG_SECONDS, Evidence, findings
 from binx.stats.lines import COLUMNS, LineWriter

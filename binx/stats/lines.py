@@ -10,11 +10,11 @@ from itertools import pairwise
 
 from binx.errors import DamagedError, UnsupportedError, UsageError
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
-from binx.log.events import first_statement
 from binx.log.identifiers import anonymous_id
-from binx.log.selection.moments import zone_offset
+from binx.log.selection.times import zone_offset
+from binx.log.transaction_events import first_statement
 from binx.slices.search import Selected
-from binx.source.names import printable
+from binx.source.log_names import printable
 from binx.source.wording import did_you_mean, encoded
 from binx.stats.text import safe_text
 

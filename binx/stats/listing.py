@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.event.rows import unmapped_rows
+from binx.event.rows_events import unmapped_rows
 from binx.kernels.transactions.summaries import Measure, measures, rank
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
-from binx.log.selection.moments import zone_name
+from binx.log.selection.times import zone_name
 from binx.source.wording import counted, listed, shortened
 from binx.stats.activity import ActivityFigures
 from binx.stats.charts import (

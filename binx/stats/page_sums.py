@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.slices.search import Selected
 from binx.stats.activity import Activity
 from binx.stats.breakdown import GroupSums

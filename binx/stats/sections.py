@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, NamedTuple
 
-from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_name
+from binx.log.selection.times import MICROSECONDS, format_in_zone, zone_name
 from binx.source.wording import shortened
 from binx.stats.dimensions import MEASURES, Dimension, key_columns, largest_groups, measures_of
 from binx.stats.text import (

@@ -10,19 +10,19 @@ from typing import Any
 
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.format import FormatDescription
-from binx.event.query import Query
-from binx.event.rows import RowsFlag, RowsHeader
+from binx.event.query_event import Query
+from binx.event.rows_events import RowsFlag, RowsHeader
 from binx.event.table_map import parse_map_body
 from binx.kernels.transactions.summaries import Tally
 from binx.kernels.transactions.table import Kind
-from binx.log.events import transaction_events
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_id
 from binx.log.scanning import KIND_NAMES
-from binx.log.selection.moments import MICROSECONDS, moment_json
+from binx.log.selection.times import MICROSECONDS, moment_json
+from binx.log.transaction_events import transaction_events
 from binx.rows.ddl.parse import is_schema_statement
 from binx.slices.search import Selected
-from binx.source.names import printable
+from binx.source.log_names import printable
 from binx.stats.dimensions import size_bound, size_step
 from binx.stats.text import moment_of
 

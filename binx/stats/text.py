@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from binx.log.selection.moments import LATEST_MOMENT, MICROSECONDS
+from binx.log.selection.times import LATEST_MOMENT, MICROSECONDS
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -109,7 +109,7 @@ def _visible(character: str) -> str:
 
 
 def moment_of(shown: str | int) -> int:
-    """Return the time from the result of :func:`~binx.log.selection.moments.moment_json`."""
+    """Return the time from the result of :func:`~binx.log.selection.times.moment_json`."""
     if isinstance(shown, int):
         return shown
     return (datetime.fromisoformat(shown) - _EPOCH) // timedelta(microseconds=1)

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages, Images, columns_of
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.images import BatchImages, Images, columns_of
 from binx.slices.search import Selected
 from binx.slices.sql.compared_rows import key_texts
 from binx.sql.tables import SqlTable

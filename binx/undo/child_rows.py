@@ -23,16 +23,15 @@ from binx.lake.before_changes import TablesBefore, texts_of
 from binx.lake.dataset.spans import FILE_BITS
 from binx.lake.from_logs import data_set_of_logs
 from binx.lake.table_name import TableName
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scanning import OnDamage
+from binx.rows.change_groups import BatchImages, ChangePlace, Images, columns_of
 from binx.rows.columns.schema import TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import state_command
-from binx.rows.images import BatchImages, ChangePlace, Images, columns_of
 from binx.slices.renaming import DatabaseNames
 from binx.slices.sql.compared_rows import key_texts
 from binx.sql.tables import SqlDialect, SqlTable
-from binx.undo.check import UndoCheck
 from binx.undo.conditions import MarkedText, RestoringSql
 from binx.undo.foreign_keys import (
     CASCADE,
@@ -44,6 +43,7 @@ from binx.undo.foreign_keys import (
     gone_rows,
     rows_with,
 )
+from binx.undo.self_check import UndoCheck
 
 MOST_VALUES = 1_000_000
 """Maximum number of referenced values that are kept."""

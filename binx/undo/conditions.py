@@ -14,19 +14,19 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.rows.change_groups import BatchImages, ChangeGroup, Images, columns_of
 from binx.rows.ddl.tokens import identifier
-from binx.rows.images import BatchImages, ChangeGroup, Images, columns_of
 from binx.slices.rendering import STATEMENT_BYTES, Changes, MergedChanges, Part, Parts
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.compared_rows import changed_rows, keeping_rows
-from binx.sql.session import row_marks
+from binx.sql.session_settings import row_marks
 from binx.sql.tables import SqlDialect, SqlTable
-from binx.undo.check import TableCheck, UndoCheck
 from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties
 from binx.undo.options import OnConflict
+from binx.undo.self_check import TableCheck, UndoCheck
 
 MarkedText = tuple[int, bytes]
-"""Statements, and the :class:`~binx.sql.session.RowMark` of the session that they run in."""
+"""Statements, and the :class:`~binx.sql.session_settings.RowMark` of the session that they run in."""
 
 
 class ConditionsSql(BatchSql):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from binx.log.chain.chain import ChainLog
 from binx.log.selection.selection import Selection
 from binx.rows.reading import every_table
-from binx.slices.extract import Extraction, ExtractReport
+from binx.slices.extraction import Extraction, ExtractReport
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.rendering import STATEMENT_BYTES
 from binx.slices.search import Search, Selected

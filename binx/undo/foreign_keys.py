@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
-from binx.event.rows import UNFOLLOWED
+from binx.event.rows_events import UNFOLLOWED
+from binx.rows.change_groups import BatchImages, ChangePlace, columns_of
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.tokens import identifier
-from binx.rows.images import BatchImages, ChangePlace, columns_of
 from binx.slices.renaming import DatabaseNames
 from binx.slices.sql.compared_rows import BETWEEN, key_texts
 from binx.source.wording import listed
 from binx.sql.literals import text_literal
-from binx.sql.session import flagged_rows
+from binx.sql.session_settings import flagged_rows
 
 LISTED = 20
 """Maximum number of values and keys listed for rows that are not restored."""

@@ -28,8 +28,8 @@ import pyarrow.compute as pc
 
 from binx.event.format import Flavour
 from binx.kernels.render.transactions import Spelling
+from binx.rows.change_groups import ChangeGroup, Images, columns_of
 from binx.rows.columns.types import INTEGER_NAMES, Kind
-from binx.rows.images import ChangeGroup, Images, columns_of
 from binx.slices.rendering import Parts, columns
 from binx.slices.sql.compared_rows import changed_rows, key_texts
 from binx.sql.literals import has_unknown_charset

@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.rows.batches import ChangeBatch, TableChanges
+from binx.rows.change_groups import INSERT
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.effects import Effect, statement_effects
 from binx.rows.decoder import WITHOUT_ROWS
-from binx.rows.images import INSERT
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading, no_table
-from binx.rows.statements import Statement
 from binx.source.wording import listed
 from binx.undo.foreign_keys import ForeignKeys, Name
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from binx.errors import RefusedError
 from binx.rows.ddl.table_statements import RESTORED_FROM, restored_by
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.source.wording import shortened
 from binx.sql.literals import comment_text
 

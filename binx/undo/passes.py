@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.rows import UNFOLLOWED
+from binx.event.rows_events import UNFOLLOWED
 from binx.kernels.transactions.table import Kind
 from binx.log.arrow import arrow_array
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.selection.table_filter import XaEnds, xid_of
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages, Images, columns_of
 from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import WITHOUT_ROWS, DecoderOptions
-from binx.rows.images import BatchImages, Images, columns_of
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading, every_table
-from binx.rows.statements import Statement
 from binx.slices.search import Selected
 from binx.slices.sql.compared_rows import key_texts
 from binx.source.wording import listed
-from binx.sql.session import flagged_rows
+from binx.sql.session_settings import flagged_rows
 from binx.sql.tables import SqlTable
 from binx.undo.foreign_keys import (
     CASCADE,

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.event.format import MAGIC, Flavour, FormatDescription
 from binx.event.header import HEADER, HEADER_SIZE, EventType
-from binx.event.query import QUERY_HEAD, Query
-from binx.event.rows import UNFOLLOWED, UNMAPPED_ROWS, RowsFlag, RowsHeader, RowsKind, plain_rows_event
+from binx.event.query_event import QUERY_HEAD, Query
+from binx.event.rows_events import UNFOLLOWED, UNMAPPED_ROWS, RowsFlag, RowsHeader, RowsKind, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.rows.layouts import RowCounter
 from binx.kernels.transactions.table import Kind, TransactionTable
-from binx.log.events import RawEvent, raw_events
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scanning import KIND_NAMES
+from binx.log.transaction_events import RawEvent, raw_events
 from binx.rows.columns.generated import COMPUTED
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by

@@ -1,7 +1,7 @@
 """``extract --format sql --reverse``: SQL that undoes transactions, newest first.
 
 The row changes are undone from the last to the first, in one transaction that checks itself
-(:mod:`binx.undo.check`). Nothing is written unless everything can be undone: statements in between
+(:mod:`binx.undo.self_check`). Nothing is written unless everything can be undone: statements in between
 (DDL, statement-based changes), images that lack the previous values, and XA transactions with unknown outcome
 are reported together and refused.
 
@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from binx.event.format import Flavour, FormatDescription
-from binx.event.rows import UNMAPPED_ROWS
-from binx.log.file import BinlogFile
+from binx.event.rows_events import UNMAPPED_ROWS
+from binx.log.binlog_file import BinlogFile
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import format_time
+from binx.log.selection.times import format_time
+from binx.rows.change_groups import ChangePlace
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.images import ChangePlace
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Item, RowTexts
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
@@ -33,17 +33,17 @@ from binx.slices.rendering import STATEMENT_BYTES, StatementSizes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 from binx.slices.sql.refusals import refuse_other_flavour
-from binx.slices.sql.script import PARTIAL
+from binx.slices.sql.transaction_script import PARTIAL
 from binx.sql.literals import comment_text
-from binx.sql.session import SqlSession
+from binx.sql.session_settings import SqlSession
 from binx.sql.tables import SqlDialect
 from binx.storage.output import Sink
-from binx.undo.check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.undo.child_rows import ChildRows, LostParents, RestoredRows
 from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import UndoStatements
 from binx.undo.options import OnConflict
 from binx.undo.passes import without_rolled_back
+from binx.undo.self_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.undo.spool import NO_MARK, ReverseSpool
 from binx.undo.undo_rows import UndoRows
 

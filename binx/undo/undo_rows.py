@@ -13,23 +13,23 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.rows import RowsFlag
-from binx.log.file import BinlogFile
+from binx.event.rows_events import RowsFlag
+from binx.log.binlog_file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.rows.change_groups import BatchImages, ChangeGroup, Images
 from binx.slices.renaming import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.compared_rows import rows_logged_again
-from binx.sql.session import flagged_rows, unchecked_rows
+from binx.sql.session_settings import flagged_rows, unchecked_rows
 from binx.sql.tables import SqlDialect, SqlTable
-from binx.undo.check import UndoCheck
 from binx.undo.child_rows import LostParents
 from binx.undo.foreign_keys import Ties
 from binx.undo.joined_rows import JoinedGroup, JoinedSql, latest_images
 from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import EXAMPLES, Obstacles
 from binx.undo.passes import ChangedAgain
+from binx.undo.self_check import UndoCheck
 
 _UNDONE_BY = {"insert": "delete", "update": "update", "delete": "insert"}
 _NOT_FULL = "binlog_row_image was not FULL"

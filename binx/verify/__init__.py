@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.verify.report import FileReport, LogProblemKind, Problem, VerifyReport
-from binx.verify.run import verify
+from binx.verify.problems import FileReport, LogProblemKind, Problem, VerifyReport
+from binx.verify.verification import verify
 
 __all__ = ["FileReport", "LogProblemKind", "Problem", "VerifyReport", "verify"]

@@ -11,10 +11,10 @@ from binx.event.format import MAGIC_SIZE, ChecksumAlgorithm, Flavour
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.event.header import HEADER_SIZE, EventType, parse_header
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.event.payload import PayloadCache
 from binx.event.replication import Incident
-from binx.event.rows import unmapped_rows
+from binx.event.rows_events import unmapped_rows
 from binx.event.table_map import parse_map_body
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.summaries import clock_faults, flagged
@@ -26,7 +26,7 @@ from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.source.wording import counted
-from binx.verify.report import FileReport, LogProblemKind, Problem
+from binx.verify.problems import FileReport, LogProblemKind, Problem
 
 if TYPE_CHECKING:
     from binx.rows.reading import DecodingCheck

@@ -29,14 +29,14 @@ from sqlglot.errors import SqlglotError, TokenError
 
 from binx.errors import AbsentError, UsageError
 from binx.event.charset import charset_or_default
+from binx.rows.change_groups import BatchImages, ChangeGroup, Images
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import Provenance, folded_name
 from binx.rows.columns.types import Kind, LogicalType
-from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.source.wording import did_you_mean, listed, shortened
-from binx.where.literals import as_number, literal_of
+from binx.where.comparison import check_expression, compared, is_null, matched
 from binx.where.operands import Literal, Operand, zerofill_digits
-from binx.where.values import check_expression, compared, is_null, matched
+from binx.where.parsed_literals import as_number, literal_of
 
 # Without a handler, Python prints sqlglot's warnings about texts that are rejected here anyway.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())

@@ -9,9 +9,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from binx.archive.archiving import ArchiveRun
 from binx.archive.check import CheckReport, check_archive
 from binx.archive.report import ArchiveLogReport, ArchiveRequest, RunReport
-from binx.archive.run import ArchiveRun
 from binx.source import PlainFile
 from binx.source.age import AgeFile, Identities
 from binx.storage.store import LocalStore

@@ -20,7 +20,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.storage.store import LocalStore
-from binx.verify.run import verify
+from binx.verify.verification import verify
 from tests.archive.places import SHOP, UUID, archive, check_manifests, copy_logs, manifests, states
 from tests.cli.process import binx
 from tests.exports import contents

@@ -19,7 +19,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.storage.store import LocalStore, open_store
 from tests.archive.places import (
     IN_USE_OFFSET,

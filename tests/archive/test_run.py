@@ -12,9 +12,9 @@ import pytest
 
 from binx.archive.manifest import ArchivedLog, read_manifest
 from binx.errors import OutputError, RefusedError
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile
+from binx.log.index.index_file import IndexFile
 from binx.log.index.lookup import IndexUse
 from binx.log.index.writer import examine_index
 from binx.log.scan import Scan

@@ -17,7 +17,7 @@ from bench.tasks import Task
 from binx.cli.run import run
 from binx.kernels.transactions.table import FLAG_BY_LENGTH
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from tests.stats.mysqlbinlog import count_listing, count_with_binx, find_reader, print_log
 

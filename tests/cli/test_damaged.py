@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from binx.cli.run import run
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from tests.archive.places import SHOP
 from tests.conftest import TESTDATA

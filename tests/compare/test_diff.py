@@ -12,8 +12,14 @@ import pyarrow as pa
 import pytest
 
 from binx.compare.contents import DIGEST_BYTES, Digests, GtidKeys, digested
-from binx.compare.diff import LogDiff, diff_logs
-from binx.compare.effects import StatementEffect, TransactionEffect, Verdict, compared, statement_form
+from binx.compare.differences import LogDiff, diff_logs
+from binx.compare.transaction_effects import (
+    StatementEffect,
+    TransactionEffect,
+    Verdict,
+    compared,
+    statement_form,
+)
 from binx.errors import RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
@@ -21,9 +27,9 @@ from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices import changes
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.search import Search
 from tests.cli.process import binx
 from tests.conftest import TESTDATA

@@ -11,7 +11,7 @@ from typing import get_type_hints
 from binx.event.column import ColumnType
 from binx.event.format import parse_format
 from binx.event.header import EventType, event_name
-from binx.event.parse import PARSERS
+from binx.event.parsers import PARSERS
 from tests.conftest import PROJECT, TESTDATA
 from tests.corpus.observing import READ, Observation, load_observations, observe
 

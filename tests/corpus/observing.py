@@ -16,7 +16,7 @@ from binx.event.format import FormatDescription
 from binx.event.header import EventFlag, EventHeader, EventType, event_name
 from binx.event.table_map import parse_table_map
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

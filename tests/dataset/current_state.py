@@ -17,12 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx.event.gtid.events import Gtid
+from binx.event.gtid.mysql_events import Gtid
 from binx.event.header import EventHeader, EventType, parse_header
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.slices.binlog import write_binlog
 from binx.slices.search import Selected

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.dataset import parquet
-from binx.dataset.chain import ChainPlace, SourceReport, packed, survey, unpacked
 from binx.dataset.continuation import ChainState, find_continuation
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
+from binx.dataset.predecessors import ChainPlace, SourceReport, packed, survey, unpacked
 from binx.errors import AbsentError, DamagedError, OutputError, RefusedError
 from binx.event.gtid.sets import GtidSet
-from binx.log.file import BinlogFile, open_files
+from binx.log.binlog_file import BinlogFile, open_files
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.schema import Provenance

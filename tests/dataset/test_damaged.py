@@ -11,16 +11,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from binx.dataset.chain import SourceReport
+from binx.dataset.predecessors import SourceReport
 from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile, open_files
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
-from binx.slices.extract import ExtractReport, extract
+from binx.slices.extraction import ExtractReport, extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.where.condition import Condition
 from tests.conftest import TESTDATA

@@ -17,7 +17,7 @@ from binx.dataset.manifest import LogReport
 from binx.event.gtid.sets import GtidSet
 from binx.event.payload import PayloadCache
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection, Selector
 from tests.conftest import TESTDATA

@@ -20,12 +20,12 @@ from binx.dataset.log_export import LogDigest
 from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.parquet import to_parquet
 from binx.dataset.personal.documents import NOT_APPLICABLE, Documents, parsed
+from binx.dataset.personal.masked_statements import scrub, sealed_record, unsealed_catalog
 from binx.dataset.personal.rules import Masking, PersonalData, parse_rule, personal_data
-from binx.dataset.personal.statements import scrub, sealed_record, unsealed_catalog
 from binx.errors import RefusedError, UsageError
 from binx.event.statement_digest import digest_text
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.file import BinlogFile, open_files
+from binx.log.binlog_file import BinlogFile, open_files
 from binx.rows.ddl.catalog import Catalog
 from binx.source import READ_BYTES
 from tests.conftest import PROJECT, TESTDATA

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from binx.event.format import FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.event.parse import Event, parse_event
+from binx.event.parsers import Event, parse_event
 from tests.event import samples
 
 MYSQL = parse_format(samples.MYSQL_FORMAT, 0)

@@ -27,7 +27,7 @@ from binx.event.format import (
     verify_format_checksum,
 )
 from binx.event.header import EventType, parse_header
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.event.payload import Compression, PayloadCache, TransactionPayload, open_payload
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read, split

@@ -12,13 +12,20 @@ from hypothesis import strategies as st
 from binx.errors import DamagedError
 from binx.event.format import FormatDescription
 from binx.event.header import EventFlag, EventHeader, EventType, parse_header
-from binx.event.parse import parse_event
-from binx.event.query import DeleteFile, DuplicateHandling, ExecuteLoadQuery, LoadBlock, Query, parse_status
+from binx.event.parsers import parse_event
+from binx.event.query_event import (
+    DeleteFile,
+    DuplicateHandling,
+    ExecuteLoadQuery,
+    LoadBlock,
+    Query,
+    parse_status,
+)
 from binx.event.reader import Reader
-from binx.event.session import session_options
+from binx.event.session_variables import session_options
 from binx.event.statement import Intvar, Rand, RowsQuery, UserVar, ValueType, XaPrepare, XaXid, Xid
 from binx.event.statement_digest import digest_of, digest_text
-from binx.rows.statements import statement_context
+from binx.rows.logged_statements import statement_context
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read, split
 

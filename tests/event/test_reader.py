@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from binx.errors import BinxError, DamagedError, TruncatedError
 from binx.event.format import FormatDescription, parse_format
 from binx.event.header import EventFlag, EventType, event_name, parse_header
-from binx.event.parse import UnknownEvent, parse_event
-from binx.event.query import Query
+from binx.event.parsers import UnknownEvent, parse_event
+from binx.event.query_event import Query
 from binx.event.reader import Reader, uncompress
-from binx.event.rows import RowsHeader, row_images
-from binx.event.session import session_options
+from binx.event.rows_events import RowsHeader, row_images
+from binx.event.session_variables import session_options
 from binx.event.statement import UserVar
 from tests.event import samples
 from tests.event.reading import MYSQL, events_of, sample_events, split

@@ -17,14 +17,14 @@ from binx.event.mariadb import (
     MariadbGtidFlag,
     MariadbGtidList,
 )
-from binx.event.parse import Event, parse_event
+from binx.event.parsers import Event, parse_event
 from binx.event.replication import (
     Incident,
     Rotate,
     Stop,
     ViewChange,
 )
-from binx.event.rows import RowsFlag, RowsHeader, RowsKind, row_images
+from binx.event.rows_events import RowsFlag, RowsHeader, RowsKind, row_images
 from binx.event.statement import XaXid
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, events_of, read, split

@@ -10,7 +10,7 @@ from binx.errors import DamagedError
 from binx.event.collation import collation_name
 from binx.event.column import Column, ColumnType
 from binx.event.format import FormatDescription
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.event.table_map import TableMap
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, events_of, read, split

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import zstandard
 
+from binx.archive.archiving import ArchiveRun
 from binx.archive.report import ArchiveRequest
-from binx.archive.run import ArchiveRun
 from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile, encode_facts
+from binx.log.binlog_file import BinlogFile
+from binx.log.index.index_file import IndexFile, encode_facts
 from binx.log.index.writer import write_index
 from binx.log.scan import Scan
 from binx.storage.seekable import write_seekable

@@ -24,16 +24,16 @@ from binx.kernels.walk.scan import Level
 from binx.lake.dataset.files import NOT_UNDERSTOOD, read_version
 from binx.lake.dataset.manifests import read_manifests
 from binx.lake.place import LakeStore, ListedFile
-from binx.lake.state.output import Output
-from binx.log.events import raw_events
-from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile, decode_facts
+from binx.lake.state.output_folder import Output
+from binx.log.binlog_file import BinlogFile
+from binx.log.index.index_file import IndexFile, decode_facts
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
+from binx.log.transaction_events import raw_events
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
-from binx.source.base import READ_BYTES, Source
+from binx.source.byte_source import READ_BYTES, Source
 from binx.source.encrypted import parse_header
 from binx.source.opening import decompressed
 from binx.stats.event_list import EventListing

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from binx.archive.manifest import decode_manifest, encode_manifest
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.rows.decoder import DecoderOptions
 from binx.source.keyring import read_keyring
 from binx.source.opening import decompressed

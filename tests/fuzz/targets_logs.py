@@ -11,13 +11,13 @@ from itertools import islice
 
 from binx.errors import BinxError
 from binx.event.format import FormatDescription
-from binx.event.gtid.events import Gtid
+from binx.event.gtid.mysql_events import Gtid
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
-from binx.log.events import raw_events
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import kernel_intervals
 from binx.log.scan import Scan
+from binx.log.transaction_events import raw_events
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import write_binlog
 from binx.slices.json_lines import write_json

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from binx.errors import AbsentError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE
+from binx.inspect.event_details import Showing, ShownEvent, ShownTransaction
 from binx.inspect.event_fields import hex_lines
 from binx.inspect.followed_keys import key_literal
-from binx.inspect.show import Showing, ShownEvent, ShownTransaction
-from binx.inspect.why import RowChange, RowLife
+from binx.inspect.row_history import RowChange, RowLife
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
 from binx.log.chain.inputs import open_chain
-from binx.log.events import RawEvent
-from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
+from binx.log.transaction_events import RawEvent
 from binx.rows import decoder as decoder_module
 from binx.rows.ddl.catalog import Catalog
 from binx.slices import rendering

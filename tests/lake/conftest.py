@@ -17,7 +17,7 @@ from binx.cli.commands.load import load_command
 from binx.errors import BinxError
 from binx.lake.options import LoadOptions
 from binx.report.document import document
-from binx.spark.run import load as run_load
+from binx.spark.load_run import load as run_load
 from tests.lake.dataset import Name, Server
 
 Load = Callable[..., tuple[int, dict[str, Any]]]

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx.dataset.statements import statements_schema
+from binx.dataset.statement_batches import statements_schema
 from binx.event.gtid.sets import GtidSet
 from binx.event.statement_digest import digest_text
 

@@ -16,8 +16,8 @@ import pytest
 from binx.errors import AbsentError, RefusedError, SourceError, UsageError
 from binx.lake.at_moment import table_at
 from binx.lake.options import FILE_FORMATS
-from binx.lake.restore import write_table
-from binx.lake.state.state import NO_BEGINNING
+from binx.lake.state.loaded_state import NO_BEGINNING
+from binx.lake.table_at_moment import write_table
 from binx.storage.output import open_output
 from tests.cli.process import binx
 from tests.conftest import TESTDATA

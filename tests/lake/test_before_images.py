@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from binx.lake.arrow.before_images import ComparedImages, KeyedRows
+from binx.lake.arrow.image_merge import replay
 from binx.lake.arrow.images import HEAD, KINDS
-from binx.lake.arrow.replay import replay
 from binx.lake.at_moment import table_at
-from binx.lake.state.state import Options
+from binx.lake.state.loaded_state import Options
 from binx.lake.tables.lives import SchemaSpan, TableColumn
-from binx.spark import run
+from binx.spark import load_run as run
 from tests.lake.conftest import Load
 from tests.lake.dataset import Server
 from tests.lake.test_state import ORDERS, insert, orders, work

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.lake.dataset.chains import LoadedChains
+from binx.lake.dataset.loaded_chains import LoadedChains
 from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.place import LakeStore
 from tests.lake.dataset import Log, write_export

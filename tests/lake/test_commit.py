@@ -16,7 +16,7 @@ import pytest
 
 from binx.errors import OutputError
 from binx.lake.place import LakeStore
-from binx.lake.state.output import Output
+from binx.lake.state.output_folder import Output
 from binx.spark.session import SCRIPT
 from tests.lake.conftest import Load, files_of
 from tests.lake.dataset import Server

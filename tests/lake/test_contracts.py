@@ -12,7 +12,7 @@ from binx.archive.manifest import CONTRACT as ARCHIVE
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.manifest import CONTRACT as DATA_SET
 from binx.errors import ExitCode, UnsupportedError
-from binx.lake.state.state import CONTRACT as TABLES
+from binx.lake.state.loaded_state import CONTRACT as TABLES
 from testdata.compare import compare_shop
 from testdata.contracts import LOADED, LOG, SHOP, TARGET
 from tests.cli.process import binx

@@ -15,7 +15,7 @@ import pytest
 from binx.lake.place import LakeStore
 from binx.lake.published import delta
 from binx.lake.published.delta import publish
-from binx.lake.state.output import Output
+from binx.lake.state.output_folder import Output
 from binx.lake.table_name import TableName
 from tests.lake.conftest import Load, Loaded, files_of
 from tests.lake.dataset import Name, Server

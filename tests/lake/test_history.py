@@ -14,9 +14,9 @@ import pytest
 
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
-from binx.lake.dataset.chains import ChangePosition, LoadedChain, LoadedChains
-from binx.lake.dataset.chains import Log as ChainLog
 from binx.lake.dataset.files import ChangesFile, Version
+from binx.lake.dataset.loaded_chains import ChangePosition, LoadedChain, LoadedChains
+from binx.lake.dataset.loaded_chains import Log as ChainLog
 from binx.lake.table_name import TableName
 from binx.lake.tables.lacking import lacking_of
 from binx.lake.tables.lives import FileSpan, TableHistory

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 from binx.cli.run import run as run_command
+from binx.lake.arrow.column_types import can_misfit
 from binx.lake.arrow.conversions import converted
-from binx.lake.arrow.types import can_misfit
-from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, FileColumn, Version
+from binx.lake.dataset.loaded_chains import ChangePosition
 from binx.lake.published.views import ViewPart
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import ColumnChange, FileSpan, SchemaSpan, TableColumn
 from binx.rows.columns import types
 from binx.rows.ddl.catalog import Catalog
-from binx.spark import run
+from binx.spark import load_run as run
 from tests.lake.conftest import Load, Loaded, files_of
 from tests.lake.dataset import Server, renumbered
 from tests.lake.test_history import history

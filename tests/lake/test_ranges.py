@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.lake.state.state import Options
-from binx.spark import run
+from binx.lake.state.loaded_state import Options
+from binx.spark import load_run as run
 from tests.lake.conftest import Load, Loaded
 from tests.lake.dataset import Name, Server
 from tests.lake.test_state import Rows

@@ -16,8 +16,8 @@ from binx.cli.commands import to_parquet as to_parquet_command
 from binx.cli.run import run as run_command
 from binx.dataset.dataset import escape_name
 from binx.errors import ExitCode
-from binx.lake.arrow.replay import applied
-from binx.spark import run as load_run
+from binx.lake.arrow.image_merge import applied
+from binx.spark import load_run
 from testdata.compare import compare_shop, normal, spell
 from tests.cli.conftest import Shop
 from tests.cli.process import binx

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from binx.lake.at_moment import table_at
-from binx.lake.state.state import Options
+from binx.lake.state.loaded_state import Options
 from binx.lake.table_name import TableName
-from binx.spark import run
+from binx.spark import load_run as run
 from tests.lake.conftest import Load, Loaded, files_of
 from tests.lake.dataset import Name, Server, Version, column_effect
 from tests.lake.test_state import FIELDS, ORDERS, Rows, insert, orders

@@ -15,10 +15,9 @@ import pyarrow as pa
 import pytest
 
 from binx.cli.run import run
-from binx.lake.state.state import Options
+from binx.lake.state.loaded_state import Options
 from binx.lake.tasks.history import take_file
-from binx.spark import job
-from binx.spark import run as load_run
+from binx.spark import job, load_run
 from tests.lake.conftest import Load, files_of
 from tests.lake.dataset import Server
 from tests.lake.test_history import OTHER, two_tables

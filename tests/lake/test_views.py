@@ -16,7 +16,7 @@ import pytest
 
 import binx
 from binx.errors import AbsentError
-from binx.lake.reading import write_changes_views
+from binx.lake.table_changes import write_changes_views
 from tests.lake.conftest import Load
 from tests.lake.dataset import Name, Server, renumbered
 from tests.lake.test_state import ORDERS

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType

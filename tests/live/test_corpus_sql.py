@@ -10,9 +10,9 @@ import pytest
 
 from binx.errors import BinxError
 from binx.event.format import Flavour
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
+from binx.rows.logged_statements import EXPLICIT_DEFAULTS_SINCE, Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from testdata.expected import tables_of
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError

@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder

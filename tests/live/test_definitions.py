@@ -16,9 +16,9 @@ import pytest
 from binx.event.statement import RowsQuery
 from binx.event.statement_digest import digest_text
 from binx.kernels.walk.scan import Level
-from binx.log.events import transaction_events
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
+from binx.log.transaction_events import transaction_events
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from testdata.servers import MySQLServer, Server, ServerError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.compare.diff import LogDiff, diff_logs
+from binx.compare.differences import LogDiff, diff_logs
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection

@@ -18,10 +18,10 @@ import pytest
 import binx
 from binx.errors import RefusedError
 from binx.event.format import Flavour
-from binx.inspect.why import RowLife
+from binx.inspect.row_history import RowLife
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.source import open_source
@@ -31,7 +31,7 @@ from binx.stats.lines import COLUMNS, LineWriter
 from binx.stats.listing import Listing
 from binx.undo.extract_undo import extract_undo
 from binx.verify import verify
-from binx.verify.report import LogProblemKind
+from binx.verify.problems import LogProblemKind
 from testdata.encrypted import decrypted_by_server, encrypting_server
 from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.relay import replicate

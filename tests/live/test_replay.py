@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.slices.binlog import write_binlog
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.renaming import DatabaseNames
 from binx.slices.search import Selected
 from testdata.expected import rows_document, server_facts, tables_of

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from binx.errors import UsageError
-from binx.inspect.why import RowLife
+from binx.inspect.row_history import RowLife
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.images import BatchImages
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.where.condition import Condition
 from testdata.servers import MySQLServer, Server

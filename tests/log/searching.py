@@ -9,8 +9,8 @@ from pathlib import Path
 
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
 from binx.log.selection.selection import Selection, Selector, required_level

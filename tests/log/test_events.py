@@ -20,10 +20,10 @@ from binx.event.payload import TransactionPayload
 from binx.kernels.walk.scan import Level
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.backup_position import BackupPosition, read_backup_position
-from binx.log.events import transaction_events
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import NAMESPACE, id_at, transaction_id, transaction_ids
 from binx.log.scan import Scan
+from binx.log.transaction_events import transaction_events
 from tests.conftest import PROJECT
 from tests.log import building as b
 from tests.log.searching import Bytes

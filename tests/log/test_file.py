@@ -19,7 +19,7 @@ from binx.errors import (
 from binx.event.header import EventType
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, Kind
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile, open_files
+from binx.log.binlog_file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
 from tests.conftest import TESTDATA
@@ -212,7 +212,7 @@ def test_the_transactions_are_the_same_however_much_is_read_at_once(
     path: Path, level: Level, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = read(path.read_bytes(), level)
-    monkeypatch.setattr("binx.log.file.READ_BYTES", size)
+    monkeypatch.setattr("binx.log.binlog_file.READ_BYTES", size)
     monkeypatch.setattr("binx.log.scan.READ_BYTES", size)
     pieces = read(path.read_bytes(), level)
     assert pieces.transactions == whole.transactions
@@ -223,7 +223,7 @@ def test_the_inside_of_a_long_transaction_is_not_read_where_its_length_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     size = 300
-    monkeypatch.setattr("binx.log.file.READ_BYTES", size)
+    monkeypatch.setattr("binx.log.binlog_file.READ_BYTES", size)
     monkeypatch.setattr("binx.log.scan.READ_BYTES", size)
     path = next(path for path in SHOP if "mysql-9.7" in str(path))
     source = Bytes(path.read_bytes())

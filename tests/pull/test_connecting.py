@@ -17,8 +17,8 @@ import pytest
 pytest.importorskip("pymysql")
 
 from binx.errors import BinxError, DamagedError, ServerError
+from binx.pull.connection_parameters import Login, Tls, TlsMode
 from binx.pull.guarded import ANSWER_MAXIMUM
-from binx.pull.login import Login, Tls, TlsMode
 from binx.pull.server import Server
 
 PASSWORD = "correct horse"

@@ -26,11 +26,11 @@ from binx.event.format import MAGIC_SIZE, Flavour, parse_format
 from binx.event.gtid.sets import GtidSet
 from binx.pull.checks import LogChecks
 from binx.pull.connection import server_error
+from binx.pull.connection_parameters import Login, Tls, TlsMode, parse_url, read_defaults
 from binx.pull.follow import Pull, PullRequest, explained
-from binx.pull.login import Login, Tls, TlsMode, parse_url, read_defaults
 from binx.pull.mirror import DiskFullError, LogFile
+from binx.pull.pull_state import LOCK, STATE, PulledChain, PullState, read_state, read_status
 from binx.pull.server import LogPosition, ServerFacts
-from binx.pull.state import LOCK, STATE, PulledChain, PullState, read_state, read_status
 from binx.storage.locking import hold_lock
 from tests.cli.process import binx
 from tests.conftest import TESTDATA

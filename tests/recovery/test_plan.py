@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import binx
-from binx.api.records import TransactionRecord
+from binx.api.transaction_records import TransactionRecord
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.inputs import open_chain
 from binx.recovery.commands import replay_ways
-from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
+from binx.recovery.recovery_plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
 from tests.conftest import TESTDATA
 from tests.log import building as b
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from binx.dataset.statements import statements_schema
+from binx.dataset.statement_batches import statements_schema
 from binx.log.index.transactions import index_schema
-from binx.pull.state import PulledChain, PullState, now_text
+from binx.pull.pull_state import PulledChain, PullState, now_text
 from binx.report.records import RECORDS, names_of
 from binx.report.vocabulary import (
     BOOLEAN,

@@ -9,8 +9,8 @@ import pytest
 
 import binx
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.absent import Absent, absent_value
@@ -18,9 +18,9 @@ from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind, Sta
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.rows.logged_statements import Statement
 from binx.rows.savepoints import undone_runs
-from binx.rows.statements import Statement
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from tests.conftest import TESTDATA
 from tests.log import building

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 from binx.errors import BinxError, DamagedError, UndecodableError, UnsupportedError
-from binx.event.rows import ROWS_TYPES
+from binx.event.rows_events import ROWS_TYPES
 from binx.kernels.walk.scan import Level
-from binx.log.events import transaction_events
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
+from binx.log.transaction_events import transaction_events
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns import arrays
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder, DecoderOptions
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.source import READ_BYTES
 from tests.conftest import TESTDATA
 from tests.log import building

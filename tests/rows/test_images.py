@@ -16,7 +16,7 @@ from binx.errors import BinxError, DamagedError
 from binx.event.column import ColumnType
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

@@ -13,8 +13,8 @@ import pytest
 
 from binx.errors import AbsentError, UsageError
 from binx.log.chain.inputs import open_chain
-from binx.log.selection.moments import Position
-from binx.recovery.plan import Target
+from binx.log.selection.times import Position
+from binx.recovery.recovery_plan import Target
 from binx.serve.login import Account, Entrance
 from binx.serve.offer import offer_of
 from binx.serve.service import Address, Service

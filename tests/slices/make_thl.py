@@ -8,8 +8,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
-from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.search import Search

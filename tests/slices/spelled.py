@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from binx.rows.images import numbers
+from binx.rows.change_groups import numbers
 from binx.slices.rendering import Changes, MergedChanges, columns
 from binx.sql.values import Spelled
 

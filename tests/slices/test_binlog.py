@@ -17,7 +17,7 @@ from binx.errors import AbsentError, BinxError, ChecksumError, DamagedError, Out
 from binx.event.header import EventType, parse_header
 from binx.kernels.transactions.table import FLAG_LENGTH_WRONG
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.slices.binlog import write_binlog
 from binx.slices.renaming import DatabaseNames

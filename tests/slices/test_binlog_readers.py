@@ -16,13 +16,13 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import parse_header
 from binx.kernels.transactions.table import FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.json_lines import write_json
 from binx.storage.output import Sink
 from binx.undo.extract_undo import extract_undo

@@ -10,7 +10,7 @@ import pytest
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices import changes
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, RowTexts

@@ -18,7 +18,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import ExtractReport, extract
+from binx.slices.extraction import ExtractReport, extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search
 from binx.undo.extract_undo import extract_undo

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
-from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.json_lines import write_json
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from binx.kernels.render.transactions import Spelling
-from binx.rows.images import numbers
+from binx.rows.change_groups import numbers
 from binx.slices import rendering
 from binx.slices.rendering import Changes, MergedChanges, Part, StatementSizes
 from binx.sql.values import Spelled

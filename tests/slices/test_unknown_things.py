@@ -16,14 +16,14 @@ import pytest
 
 from binx.errors import UnsupportedError
 from binx.event.header import EventType
+from binx.log.binlog_file import open_files
 from binx.log.chain.inputs import open_chain
-from binx.log.file import open_files
 from binx.log.selection.selection import Selection
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.stats.gather import gather
-from binx.verify.report import LogProblemKind
-from binx.verify.run import verify
+from binx.verify.problems import LogProblemKind
+from binx.verify.verification import verify
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
 from tests.exports import export

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from binx.source.age import AgeFile, given_identities
-from binx.source.base import Source
+from binx.source.byte_source import Source
 from tests.log.searching import Bytes
 
 EXAMPLE_IDENTITY = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"

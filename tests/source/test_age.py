@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError, DamagedError, EncryptedError, SourceError, UsageError
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import expand_paths
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.source import open_source, plain
 from binx.source.age import AgeFile, Identities, given_identities, parse_recipient, read_recipients

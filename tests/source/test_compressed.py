@@ -29,10 +29,10 @@ from binx.errors import (
     TruncatedError,
     UsageError,
 )
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.source import open_source, opening, spool
-from binx.source.base import CHUNK_BYTES, Source
+from binx.source.byte_source import CHUNK_BYTES, Source
 from binx.source.keyring import ReplicationKeys, given_keys, read_keyring
 from testdata import encrypted
 from tests.conftest import CORPUS

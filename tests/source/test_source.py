@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pytest
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import expand_paths, open_chain
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.source import READ_BYTES, PlainFile, open_source, plain, spool
 from binx.source.plain import Buffers

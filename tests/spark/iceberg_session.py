@@ -20,12 +20,12 @@ from pyspark.sql import SparkSession
 
 from binx.errors import BinxError
 from binx.lake.place import LakeStore
-from binx.lake.reading import read_changes
-from binx.lake.state.output import Output
+from binx.lake.state.output_folder import Output
+from binx.lake.table_changes import read_changes
 from binx.report.document import document
 from binx.spark.catalog import CatalogTables
-from binx.spark.run import load
-from binx.spark.source.rows import fitted
+from binx.spark.load_run import load
+from binx.spark.source.task_batches import fitted
 from binx.spark.type_names import arrow_schema, spark_schema
 from tests.lake.conftest import options_of
 

@@ -22,9 +22,9 @@ from bench.changes import Shop
 from binx.errors import BinxError, OutputError
 from binx.lake.options import LoadOptions
 from binx.lake.place import LakeStore
-from binx.lake.state.state import Options
+from binx.lake.state.loaded_state import Options
 from binx.spark import session
-from binx.spark.run import load
+from binx.spark.load_run import load
 from tests.cli.process import environment
 from tests.conftest import PROJECT
 from tests.object_store import Bucket, object_store
@@ -38,7 +38,7 @@ from contextlib import nullcontext
 from functools import partial
 from binx.cli.commands import to_parquet
 from binx.cli.run import run
-from binx.spark import run as load
+from binx.spark import load_run as load
 from binx.spark.session import local_session
 
 load.Options = partial(load.Options, range_bytes=30_000, small_bytes=0)
@@ -153,7 +153,7 @@ def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     small = partial(Options, range_bytes=30_000, small_bytes=0)
-    monkeypatch.setattr("binx.spark.run.Options", small)
+    monkeypatch.setattr("binx.spark.load_run.Options", small)
     shop, lake, local = Shop(3_000), tmp_path / "lake", tmp_path / "local"
     with object_store() as service, cluster(tmp_path, packed(tmp_path)) as command:
         bucket = Bucket(service, "cluster")

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binx.lake.reading import read_changes
+from binx.lake.table_changes import read_changes
 from binx.spark import register
 from tests.cli.process import binx
 from tests.conftest import TESTDATA

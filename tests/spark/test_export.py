@@ -13,9 +13,9 @@ import pytest
 
 import binx.spark.export as engine
 from binx import __version__
-from binx.dataset.chain import SourceReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
+from binx.dataset.predecessors import SourceReport
 from binx.errors import AbsentError, BinxError, RefusedError, TruncatedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level

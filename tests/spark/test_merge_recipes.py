@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from binx.lake.at_moment import table_at
-from binx.lake.reading import read_changes
+from binx.lake.table_changes import read_changes
 from binx.spark import register
 from tests.conftest import PROJECT, TESTDATA
 from tests.exports import export

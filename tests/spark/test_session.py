@@ -17,10 +17,10 @@ import pytest
 from bench.changes import Shop
 from binx.errors import BinxError
 from binx.lake.options import LoadOptions
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, register, session
-from binx.spark.run import load
+from binx.spark.load_run import load
 from tests.cli.process import on_terminal
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.exports import export
@@ -86,7 +86,7 @@ def test_no_pyspark_names_the_command_that_installs_it(monkeypatch: pytest.Monke
 def test_a_spark_without_data_sources_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """As 3.5, which loads all the same."""
     monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
-    monkeypatch.delitem(sys.modules, "binx.spark.source.reader", raising=False)
+    monkeypatch.delitem(sys.modules, "binx.spark.source.data_source", raising=False)
     with pytest.raises(BinxError, match=r"4\.0 or later is needed: .* -m pip install"):
         register(None)  # type: ignore[arg-type]
 
@@ -102,7 +102,7 @@ def test_spark_reads_an_index_file(spark: Any, tmp_path: Path) -> None:
 
 def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: Any) -> None:
     from binx.lake.options import LoadOptions
-    from binx.spark.run import load
+    from binx.spark.load_run import load
 
     Shop(2_000).write_log(tmp_path / "in", 2_000)
     told: list[tuple[int, int]] = []

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import binx
-from binx.dataset.statements import statements_schema
+from binx.dataset.statement_batches import statements_schema
 from binx.errors import (
     AbsentError,
     BinxError,
@@ -24,10 +24,10 @@ from binx.errors import (
     UsageError,
 )
 from binx.log.index.transactions import index_schema
-from binx.spark.source.plan import Slice, plan, table_schema
+from binx.spark.source.read_plan import Slice, plan, table_schema
 from binx.spark.source.request import ScanRequest, What, parse_request
-from binx.spark.source.rows import fitted, read_slices
 from binx.spark.source.stream import Offset, Stream
+from binx.spark.source.task_batches import fitted, read_slices
 from tests.archive.places import archive, copy_logs
 from tests.conftest import TESTDATA
 from tests.source.ages import EXAMPLE_IDENTITY, EXAMPLE_RECIPIENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binx.event.format import parse_format
-from binx.sql.session import SqlSession
+from binx.sql.session_settings import SqlSession
 from tests.event import samples
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import in_order
-from binx.log.file import BinlogFile
 from tests.conftest import SERVERS, SHOPS
 
 

@@ -10,8 +10,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
-from binx.log.file import BinlogFile
 from binx.stats.gather import gather
 from binx.stats.lines import COLUMNS, LineWriter
 from binx.stats.listing import Listing

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from binx.event.format import Flavour
 from binx.event.header import EventType, event_name
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.stats.gather import gather
 from testdata.programs import find_mariadb, find_mysql
 

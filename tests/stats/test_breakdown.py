@@ -16,9 +16,9 @@ import duckdb
 import pytest
 
 from binx.errors import UsageError
-from binx.log.file import BinlogFile
-from binx.log.selection.moments import parse_time
+from binx.log.binlog_file import BinlogFile
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import parse_time
 from binx.stats import breakdown as breakdown_module
 from binx.stats.dimensions import (
     MEASURES,

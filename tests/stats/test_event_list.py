@@ -14,8 +14,8 @@ import pytest
 from binx.errors import BinxError, DamagedError, TruncatedError, UsageError
 from binx.event.header import EventType
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_logs
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.report.records import names_of
@@ -204,7 +204,7 @@ def test_pieces_and_windows_of_any_size_say_the_same(
             expected = listed(file, inner=True)
             with monkeypatch.context() as patch:
                 patch.setattr(event_list, "_LINES", lines)
-                patch.setattr("binx.log.file.READ_BYTES", 100)
+                patch.setattr("binx.log.binlog_file.READ_BYTES", 100)
                 assert listed(file, inner=True) == expected
 
 

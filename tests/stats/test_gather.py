@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from binx.errors import BinxError
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import chain_problems, in_order
-from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.stats import findings as findings_module
 from binx.stats import gather as gather_module

@@ -19,14 +19,14 @@ from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog, epochs
-from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_batch
 from binx.log.scan import Scan
-from binx.log.selection.moments import format_in_zone
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import format_in_zone
 from binx.slices.search import Selected
-from binx.source.names import printable
+from binx.source.log_names import printable
 from binx.stats import listing
 from binx.stats.lines import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order

@@ -15,8 +15,8 @@ import pytest
 from binx.dataset.options import StatementTexts
 from binx.errors import BinxError, UsageError
 from binx.event.statement_digest import digest_of, digest_text
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
 from binx.stats import breakdown as breakdown_module
 from binx.stats import findings
 from binx.stats.dimensions import MEASURES, Dimension

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.source import PlainFile, open_source
 from binx.source.compressed import read_seek_table

@@ -16,7 +16,7 @@ from binx.errors import OutputError, RefusedError
 from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log import scan as scan_module
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import KIND_NAMES
 from binx.rows.ddl.catalog import Catalog

@@ -16,7 +16,7 @@ from binx.errors import AbsentError, SourceError
 from binx.event.header import EventType
 from binx.log.scan import Scan
 from binx.verify import LogProblemKind, VerifyReport, verify
-from binx.verify.report import ADVICE
+from binx.verify.problems import ADVICE
 from tests.conftest import TESTDATA
 from tests.log import building as b
 
@@ -310,7 +310,7 @@ def test_transactions_that_only_the_next_file_knows_of_are_told(shop: Path, tmp_
 
 def _second_last_span(path: Path) -> tuple[int, int]:
     from binx.kernels.walk.scan import Level
-    from binx.log.file import BinlogFile
+    from binx.log.binlog_file import BinlogFile
 
     with BinlogFile.open(str(path)) as file:
         (table,) = Scan(file, Level.LEVEL_EVENTS)

@@ -18,18 +18,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from binx.errors import AbsentError, UsageError
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.sql.literals import SqlValues
+from binx.where.comparison import compared
 from binx.where.condition import Condition, TableFrame
-from binx.where.literals import literal_of
 from binx.where.operands import COMPARISONS, IncomparableError, Literal, Operand
-from binx.where.values import compared
+from binx.where.parsed_literals import literal_of
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
 from tests.exports import export

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+from binx.archive.archiving import ArchiveRun
 from binx.archive.check import check_archive
 from binx.archive.manifest import read_manifests
 from binx.archive.prune import expire
 from binx.archive.report import ArchiveRequest
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.archive.run import ArchiveRun
 from binx.archive.shell_dumps import check_dumps
 from binx.cli.archive_text import ArchiveText
 from binx.cli.command import COUNT, NUMBER, PATH, Example, command, flag, offered, option, parsed
@@ -20,8 +20,8 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import ending, say_losses, say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import parse_zone, parse_zoned_time, zone_names
 from binx.log.selection.selection import Selection, wanted_gtids
+from binx.log.selection.times import parse_zone, parse_zoned_time, zone_names
 from binx.report.document import json_line
 from binx.source.age import parse_recipient, read_recipients
 from binx.source.shell_dump import is_dump_folder

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from binx.cli.command import OUTPUT, PATH, Example, command, flag, option
+from binx.cli.export_summary import Summary
 from binx.cli.options import (
     COMPRESSION,
     DATA_SET,
@@ -17,15 +18,14 @@ from binx.cli.options import (
 from binx.cli.personal_options import PERSONAL_OPTIONS
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import backup_options, backup_position
-from binx.cli.summary import Summary
 from binx.cli.terminal import ending, say_losses, text_output
 from binx.dataset.personal.rules import Rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import Position
 from binx.log.selection.options import ShortGtids
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
+from binx.log.selection.times import Position
 
 EXAMPLES = (
     Example("last night's dump, and the logs since", "binx base shop.sql.gz -o lake"),
@@ -87,7 +87,7 @@ def base_command(
     """Take a backup's tables into a data set, as what the changes in the logs begin with."""
     from binx.dataset.dataset import DataSet
     from binx.dataset.options import MEMORY_BYTES, ParquetOptions
-    from binx.dataset.personal.matching import unmatched
+    from binx.dataset.personal.unmatched_rules import unmatched
     from binx.lake.base.importing import import_bases
     from binx.rows.columns.types import ArrowOptions
     from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions

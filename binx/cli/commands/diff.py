@@ -20,7 +20,7 @@ from binx.source.wording import counted
 from binx.stats.text import safe_text
 
 if TYPE_CHECKING:
-    from binx.compare.diff import ChangePair, Difference, LogDiff
+    from binx.compare.differences import ChangePair, Difference, LogDiff
     from binx.compare.side import ShownChange
 
 EXAMPLES = (
@@ -65,7 +65,7 @@ def diff_command(
     as_json: bool,
 ) -> ExitCode:
     """Compare the logs of two servers: missing transactions, and transactions with different contents."""
-    from binx.compare.diff import diff_logs
+    from binx.compare.differences import diff_logs
 
     left, right = logs.paths
     with (

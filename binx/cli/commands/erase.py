@@ -47,7 +47,7 @@ def erase_command(
     output: str,
 ) -> ExitCode:
     """Erase rows that match a condition from the output of `binx load`, with all history of their keys."""
-    from binx.lake.erase import erase
+    from binx.lake.erasure import erase
 
     erased = erase(output, table, where, forever=forever, break_lock=break_lock)
     if erased.keys and not forever and not quiet:

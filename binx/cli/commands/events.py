@@ -12,7 +12,7 @@ from binx.cli.layout import UNKNOWN, screen_lines
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode
-from binx.log.selection.moments import Position, index_of_file, parse_position, zone_name
+from binx.log.selection.times import Position, index_of_file, parse_position, zone_name
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS, EventListing, parse_types
 from binx.stats.text import fit_text, short_transaction
 

@@ -11,9 +11,9 @@ from binx.cli.options import Logs, log_options
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.terminal import say_losses
 from binx.errors import ExitCode, UsageError
-from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
-from binx.slices.extract import extract
+from binx.log.selection.times import parse_size
+from binx.slices.extraction import extract
 from binx.slices.options import OPERATIONS, ExtractOptions, SliceFormat
 from binx.undo.options import OnConflict
 

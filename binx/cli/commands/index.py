@@ -10,8 +10,8 @@ from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, as_json_option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, OutputError, SourceError, UsageError
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import STANDARD_INPUT, WatchedSource, expand_paths
-from binx.log.file import BinlogFile
 from binx.log.index.writer import IndexedLog, IndexState, index_log
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri

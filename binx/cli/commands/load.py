@@ -21,7 +21,7 @@ from binx.lake.status import Status, load_status
 from binx.lake.summary import LoadSummary
 from binx.lake.table_name import TableName
 from binx.report.document import json_line
-from binx.spark.run import run_load
+from binx.spark.load_run import run_load
 from binx.stats.text import safe_text, time_text
 from binx.storage.output import open_output
 

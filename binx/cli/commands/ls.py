@@ -13,8 +13,8 @@ from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode, UsageError
-from binx.log.selection.moments import zone_name
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import zone_name
 from binx.source.wording import did_you_mean
 from binx.stats.lines import ALIASES, COLUMNS, LineWriter, parse_columns
 from binx.stats.listing import Listing, Order

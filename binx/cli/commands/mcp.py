@@ -10,7 +10,7 @@ from binx.cli.command import COUNT, PATH, Example, command, option, parsed
 from binx.cli.options import KEYS, QUIET
 from binx.cli.terminal import say_note
 from binx.errors import BinxError, ExitCode, UsageError
-from binx.log.selection.moments import parse_size
+from binx.log.selection.times import parse_size
 from binx.version import install_command
 
 EXAMPLES = (

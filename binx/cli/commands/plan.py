@@ -14,10 +14,10 @@ from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition, read_backup_position
-from binx.log.selection.moments import Position, parse_zoned_time
 from binx.log.selection.options import ShortGtids, parse_gtids, resolved
+from binx.log.selection.times import Position, parse_zoned_time
 from binx.recovery.commands import Way, replay_ways
-from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
+from binx.recovery.recovery_plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
 from binx.report.document import json_line
 from binx.report.records import names_of
 from binx.source.wording import counted

@@ -18,7 +18,7 @@ from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.selection import wanted_gtids
 from binx.pull.follow import Pull, PullRequest
-from binx.pull.state import read_status
+from binx.pull.pull_state import read_status
 from binx.report.document import json_line
 from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, safe_text

@@ -10,9 +10,9 @@ from binx.cli.options import ZONE, Logs, log_options
 from binx.cli.servers import address_of, is_loopback, stopped_by_signals
 from binx.cli.terminal import say_note
 from binx.errors import ExitCode, SourceError, UsageError
-from binx.log.selection.moments import Position, parse_position, parse_zoned_time
 from binx.log.selection.options import parse_gtids, resolved
-from binx.recovery.plan import Target, TargetKind
+from binx.log.selection.times import Position, parse_position, parse_zoned_time
+from binx.recovery.recovery_plan import Target, TargetKind
 from binx.serve.login import Account, Entrance, server_tls
 from binx.serve.offer import offer_of
 from binx.serve.service import Address, Service

@@ -12,15 +12,15 @@ from binx.cli.selecting import SELECTION, selection_options
 from binx.cli.show_text import ShowText
 from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.selection.moments import Position, format_in_zone, parse_position
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import Position, format_in_zone, parse_position
 from binx.report.document import json_line
 from binx.source.json_text import safe_chunks
 from binx.source.wording import encoded
 from binx.stats.event_list import flag_names
 
 if TYPE_CHECKING:
-    from binx.inspect.show import Showing, ShownEvent, ShownTransaction
+    from binx.inspect.event_details import Showing, ShownEvent, ShownTransaction
 
 _HEX_BYTES = 64 * 1024
 
@@ -68,7 +68,7 @@ def show_command(
     zone: tzinfo,
 ) -> ExitCode:
     """Show the events of transactions: statements with session variables, rows with names and values."""
-    from binx.inspect.show import Showing
+    from binx.inspect.event_details import Showing
 
     if as_json and changed_only:
         raise UsageError("--changed-only is for people, and cannot be combined with --json")
@@ -112,7 +112,7 @@ def show_command(
 
 
 def _texts(showing: Showing, writer: ShowText | _JsonEvents) -> Iterator[Iterable[bytes]]:
-    from binx.inspect.show import ShownEvent
+    from binx.inspect.event_details import ShownEvent
 
     for item in showing:
         yield writer.event(item) if isinstance(item, ShownEvent) else writer.begin(item)

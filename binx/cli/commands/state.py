@@ -109,7 +109,7 @@ def state_command(
     """
     # Arrow is loaded when rows are read, not for the help.
     from binx.lake.at_moment import table_at
-    from binx.lake.restore import is_versioned, write_table
+    from binx.lake.table_at_moment import is_versioned, write_table
     from binx.lake.table_name import TableName
 
     if "." not in table:

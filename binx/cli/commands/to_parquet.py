@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binx.cli.command import COUNT, Example, command, flag, option
+from binx.cli.export_summary import Summary
 from binx.cli.options import (
     COMPRESSION,
     DATA_SET,
@@ -22,7 +23,6 @@ from binx.cli.options import (
 )
 from binx.cli.personal_options import PERSONAL_OPTIONS
 from binx.cli.selecting import WHERE, selection_options
-from binx.cli.summary import Summary
 from binx.cli.terminal import say_losses, text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions, StatementTexts
 from binx.dataset.personal.rules import Rule, personal_data
@@ -33,7 +33,7 @@ from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
 from binx.spark.session import local_session
 
 if TYPE_CHECKING:
-    from binx.dataset.chain import SourceReport
+    from binx.dataset.predecessors import SourceReport
     from binx.where.condition import Condition
 
 EXAMPLES = (
@@ -140,7 +140,7 @@ def to_parquet_command(
     """Export row changes to a data set of Parquet files, one commit per log."""
     from binx.dataset.continuation import find_beginning
     from binx.dataset.dataset import DataSet
-    from binx.dataset.personal.matching import unmatched
+    from binx.dataset.personal.unmatched_rules import unmatched
 
     if forget:
         return _forget(output, logs)
@@ -188,7 +188,7 @@ def to_parquet_command(
             for report in export(files, output, selector, catalog, options, bar.reach, state):
                 summary.take(report, text)
         if views:
-            from binx.lake.reading import write_changes_views
+            from binx.lake.table_changes import write_changes_views
 
             write_changes_views(output)
         logs.notes(selector.notes)

@@ -19,7 +19,7 @@ from binx.source.wording import counted, encoded
 from binx.stats.text import moment_of, safe_text, time_text
 
 if TYPE_CHECKING:
-    from binx.inspect.why import RowChange
+    from binx.inspect.row_history import RowChange
     from binx.where.condition import Condition
 
 EXAMPLES = (
@@ -65,7 +65,7 @@ def why_command(
     zone: tzinfo,
 ) -> ExitCode:
     """Show the history of one row: each change, when, by which connection, and old and new values."""
-    from binx.inspect.why import RowLife
+    from binx.inspect.row_history import RowLife
 
     if as_json and changed_only:
         raise UsageError("--changed-only is for people, and cannot be combined with --json")

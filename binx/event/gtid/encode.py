@@ -4,7 +4,7 @@ Only the changed fields are rewritten; all other bytes, including fields of serv
 The transaction length includes the GTID event itself, whose size depends on how many bytes
 the length takes: :func:`rewrite_gtid` finds the length that fits.
 
-Sources: as for :mod:`binx.event.gtid.events`; MySQL's mysys/pack.cc (``net_store_length``) and
+Sources: as for :mod:`binx.event.gtid.mysql_events`; MySQL's mysys/pack.cc (``net_store_length``) and
 libs/mysql/serialization/variable_length_integers.h.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from binx.errors import UnsupportedError
-from binx.event.gtid.events import LOGICAL_TIMESTAMP_TYPE, ORIGINAL_TIMESTAMP_FOLLOWS, TIMESTAMP_SIZE
+from binx.event.gtid.mysql_events import LOGICAL_TIMESTAMP_TYPE, ORIGINAL_TIMESTAMP_FOLLOWS, TIMESTAMP_SIZE
 from binx.event.gtid.sources import UUID_SIZE
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
 from binx.event.reader import Reader, body_reader, open_message, read_string, read_variable

@@ -15,7 +15,7 @@ cdef enum:
     # Table ID of rows events without a table, which only end a statement.
     DUMMY_TABLE_ID = 0xFFFFFF
     PARTIAL_JSON_UPDATES = 1
-    # Flags of rows that followed a foreign key, see binx.event.rows.RowsFlag.
+    # Flags of rows that followed a foreign key, see binx.event.rows_events.RowsFlag.
     FOLLOWED_KEY = 0x0012
 
 cdef struct RowsEvent:

@@ -201,7 +201,7 @@ class RowDecoder:
 
     @property
     def unmapped(self) -> int:
-        """How many rows events have no table map, see :func:`binx.event.rows.unmapped_rows`."""
+        """How many rows events have no table map, see :func:`binx.event.rows_events.unmapped_rows`."""
 
     def passed_over(self) -> dict[int, list[int]]:
         """Return counts by table number of what was not decoded, or not counted by the scan.

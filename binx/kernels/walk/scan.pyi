@@ -108,7 +108,7 @@ class TransactionMachine:
 
     @property
     def unmapped(self) -> int:
-        """How many rows events have no table map, see :func:`binx.event.rows.unmapped_rows`."""
+        """How many rows events have no table map, see :func:`binx.event.rows_events.unmapped_rows`."""
 
     @property
     def open_transaction(self) -> int | None:

@@ -19,12 +19,12 @@ from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.moments import Log, Moment, moment_of
 from binx.lake.dataset.placement import look_at_logs, placed_bases
 from binx.lake.dataset.spans import Span, united_spans, without
-from binx.lake.dataset.statements import RecordedStatement, Unlogged, targets_of, with_former_names
+from binx.lake.dataset.statement_effects import RecordedStatement, Unlogged, targets_of, with_former_names
 from binx.lake.place import LakeStore, ListedFile
-from binx.lake.state.state import State, Waiting
+from binx.lake.state.loaded_state import State, Waiting
 from binx.lake.table_name import TableName
 from binx.lake.tables.lacking import Cause, Counting, causes_in, followed_columns
-from binx.rows.images import ChangePlace
+from binx.rows.change_groups import ChangePlace
 
 
 @dataclass(frozen=True, slots=True)

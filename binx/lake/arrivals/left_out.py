@@ -8,11 +8,11 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from binx.lake.dataset.chains import LeftOut
 from binx.lake.dataset.files import ChangesFile
+from binx.lake.dataset.loaded_chains import LeftOut
 from binx.lake.dataset.spans import Span
 from binx.lake.place import LakeStore
-from binx.lake.state.state import State
+from binx.lake.state.loaded_state import State
 
 
 def leave_out(state: State, arrived: Sequence[ChangesFile], output: LakeStore) -> list[ChangesFile]:

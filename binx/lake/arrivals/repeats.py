@@ -21,7 +21,7 @@ from binx.errors import BinxError, RefusedError
 from binx.lake.arrow.images import all_of, counts
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.place import LakeStore
-from binx.lake.state.state import State
+from binx.lake.state.loaded_state import State
 from binx.lake.table_name import TableName
 
 _Event = tuple[str, int]

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.lake.arrow.types import INTEGERS, SqlType, arrow_type, constant, sql_type
+from binx.lake.arrow.column_types import INTEGERS, SqlType, arrow_type, constant, sql_type
 from binx.lake.tables.lives import ColumnChange, SchemaSpan, TableColumn
 
 Values = Any

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binx.dataset.personal.documents import parsed, printed
+from binx.lake.arrow.column_types import arrow_type, constant, plain
 from binx.lake.arrow.keys import Numbers, same
-from binx.lake.arrow.types import arrow_type, constant, plain
-from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, Version
+from binx.lake.dataset.loaded_chains import ChangePosition
 from binx.lake.tables.lives import FileSpan, SchemaSpan, TableColumn
-from binx.rows.images import ChangePlace
+from binx.rows.change_groups import ChangePlace
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
 KINDS = {

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
-from binx.lake.arrow.types import can_misfit, sortable
+from binx.lake.arrow.column_types import can_misfit, sortable
 from binx.lake.tables.lives import SchemaSpan
 
 Numbers: TypeAlias = npt.NDArray[Any]

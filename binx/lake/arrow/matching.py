@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError
-from binx.lake.arrow.types import logical_type
+from binx.lake.arrow.column_types import logical_type
 from binx.lake.tables.lives import SchemaSpan
 from binx.rows.columns.schema import folded_name
 from binx.source.wording import did_you_mean

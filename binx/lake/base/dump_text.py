@@ -16,7 +16,7 @@ import zstandard
 from binx.errors import DamagedError, UnsupportedError
 from binx.kernels.text.tuples import TupleColumns
 from binx.log.backup_position import reading_backup
-from binx.rows.ddl.dump import StatementEnds
+from binx.rows.ddl.dump_statements import StatementEnds
 from binx.source.magic import is_gzip, is_zstd
 
 _READ_BYTES = 4 * 1024 * 1024

@@ -13,19 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
+from binx.dataset.predecessors import SourceReport
 from binx.errors import AbsentError, UnsupportedError, UsageError
 from binx.event.gtid.sources import DomainSource
 from binx.lake.base import mysqlshell
 from binx.lake.base.dump_text import FolderFiles, open_text
 from binx.lake.base.mysqldump import SqlDumpRows, read_mysqldump, server_of
-from binx.lake.base.parquet import ParquetPart, digest, parquet_parts
+from binx.lake.base.parquet_backup import ParquetPart, digest, parquet_parts
 from binx.lake.base.parquet_rows import ParquetTables
 from binx.lake.base.source import Backup, BaseSource, Name
 from binx.log.backup_position import BackupPosition, read_backup_position, reading_backup
-from binx.log.selection.moments import parse_time
+from binx.log.selection.times import parse_time
 
 _HEAD_BYTES = 65_536
 _ODD_TIMES, _NEVER = parse_time("2000-01-01"), parse_time("9999-12-31")

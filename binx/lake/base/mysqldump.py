@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from binx.errors import DamagedError, RefusedError
 from binx.lake.base.dump_text import DumpText, Insert, Note, Sql, open_text
+from binx.lake.base.dump_values import UTF8MB3
 from binx.lake.base.source import BaseSource
-from binx.lake.base.values import UTF8MB3
 from binx.log.backup_position import position_in_dump
-from binx.log.selection.moments import parse_time
+from binx.log.selection.times import parse_time
 from binx.rows.columns.types import Kind
-from binx.rows.ddl.dump import used_database
+from binx.rows.ddl.dump_statements import used_database
 
 _DATABASE = re.compile(r"^-- Host: .*?\s+Database: (.*)$", re.MULTILINE)
 _SERVER = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.errors import AbsentError, BinxError, DamagedError, RefusedError
-from binx.lake.base.parquet import ParquetPart, open_parquet
+from binx.lake.base.dump_tables import base_batch, present_bits
+from binx.lake.base.parquet_backup import ParquetPart, open_parquet
 from binx.lake.base.parquet_values import exact_values, sql_type
 from binx.lake.base.source import BaseSource, Name
-from binx.lake.base.tables import base_batch, present_bits
 from binx.log.arrow import arrow_array
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import ArrowOptions
-from binx.rows.ddl.dump import statements, used_database
+from binx.rows.ddl.dump_statements import statements, used_database
 from binx.rows.ddl.tokens import identifier
 
 _BATCH_ROWS = 32_768

@@ -9,27 +9,27 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.manifest import Sums, manifest
 from binx.dataset.options import ParquetOptions
-from binx.dataset.personal.matching import check_rules
-from binx.dataset.personal.rows import Masks
+from binx.dataset.personal.masked_rows import Masks
+from binx.dataset.personal.unmatched_rules import check_rules
+from binx.dataset.predecessors import SourceReport
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import Staged, StagedFiles, commit_staged, schema_record_of
 from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.format import Flavour, split_version
 from binx.kernels.text.tuples import Encoding
-from binx.lake.base.tables import TableRows, table_of
+from binx.lake.base.dump_tables import TableRows, table_of
 from binx.log.backup_position import BackupPosition
-from binx.log.selection.moments import format_time
 from binx.log.selection.table_filter import TableFilter
+from binx.log.selection.times import format_time
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.schema import Provenance, StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.effects import statement_effects
-from binx.rows.statements import Statement
-from binx.source.names import number_of
+from binx.rows.logged_statements import Statement
+from binx.source.log_names import number_of
 from binx.source.wording import did_you_mean
 from binx.sql.tables import SqlDialect
 

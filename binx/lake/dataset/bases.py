@@ -17,7 +17,7 @@ from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS, Span, united_spans
 from binx.log.backup_position import BackupPosition
 from binx.log.held import HeldTransactions, in_ascending_order
-from binx.source.names import number_of
+from binx.source.log_names import number_of
 
 
 @dataclass(slots=True)

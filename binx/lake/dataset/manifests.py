@@ -22,9 +22,9 @@ from binx.lake.dataset.spans import Span
 from binx.lake.place import LakeStore, ListedFile
 from binx.lake.table_name import TableName, filter_of
 from binx.log.backup_position import BackupPosition
-from binx.log.selection.moments import parse_time
+from binx.log.selection.times import parse_time
 from binx.rows.ddl.catalog import Catalog
-from binx.source.names import base_of, number_of
+from binx.source.log_names import base_of, number_of
 from binx.storage.store import MANIFESTS
 
 _PATTERNS = {"databases", "tables"}

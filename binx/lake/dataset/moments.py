@@ -15,8 +15,8 @@ from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.dataset.spans import FILE_BITS
 from binx.log.selection.gtid_names import has_short_uuids, with_uuids_of
-from binx.log.selection.moments import Position, format_time, parse_position, parse_time
-from binx.rows.images import ChangePlace
+from binx.log.selection.times import Position, format_time, parse_position, parse_time
+from binx.rows.change_groups import ChangePlace
 
 _LAST = (1 << 63) - 1
 

@@ -15,11 +15,11 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.lake.dataset.bases import BASE_CHAIN, Base
-from binx.lake.dataset.chains import ChangePosition, LoadedChain, LoadedChains
+from binx.lake.dataset.loaded_chains import ChangePosition, LoadedChain, LoadedChains
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS, Span
 from binx.log.held import HeldTransactions
-from binx.source.names import base_of, number_of
+from binx.source.log_names import base_of, number_of
 
 _LAST = (1 << 63) - 1
 _SHOWN = 3

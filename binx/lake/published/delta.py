@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from binx.errors import BinxError
 from binx.lake.place import LakeStore
 from binx.lake.published.spark_types import spark_types
-from binx.lake.state.state import RangeFile, State
+from binx.lake.state.loaded_state import RangeFile, State
 from binx.version import install_command
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from binx.lake.arrow.types import arrow_type, can_misfit, output_names
-from binx.lake.dataset.chains import ChangePosition
+from binx.lake.arrow.column_types import arrow_type, can_misfit, output_names
 from binx.lake.dataset.files import Version
+from binx.lake.dataset.loaded_chains import ChangePosition
 from binx.lake.place import LakeStore
 from binx.lake.published.loads import FOLDER as LOADS
-from binx.lake.state.state import LifeState, RangeFile, State
+from binx.lake.state.loaded_state import LifeState, RangeFile, State
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import FileSpan, TableHistory
 from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider

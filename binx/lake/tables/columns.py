@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import FileColumn, Value, Version
+from binx.lake.dataset.loaded_chains import ChangePosition
 from binx.lake.tables.epochs import differ, key_of, shown_columns
 from binx.lake.tables.lives import ColumnChange, SchemaSpan, TableColumn, TableHistory
 from binx.rows.columns.schema import folded_name

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, split_version
-from binx.event.query import is_by_server
-from binx.event.session import sql_mode_number
+from binx.event.query_event import is_by_server
+from binx.event.session_variables import sql_mode_number
 from binx.lake.table_name import TableName
 from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.ddl.statements import AlterTable
-from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, default_collations
+from binx.rows.ddl.parsed_statements import AlterTable
+from binx.rows.logged_statements import EXPLICIT_DEFAULTS_SINCE, default_collations
 from binx.sql.create_table import Definition, create_table, needed_sequences
 from binx.sql.tables import SqlDialect
 
@@ -118,7 +118,7 @@ def _forget(catalog: Catalog, effects: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _context(row: Mapping[str, Any], dialect: SqlDialect) -> StatementContext:
-    """Return the session of a statement; see :func:`binx.rows.statements.statement_context`."""
+    """Return the session of a statement; see :func:`binx.rows.logged_statements.statement_context`."""
     options = {name: str(value) for name, value in row["options"] or ()}
     written = options.get("sql_mode", "")
     mode = int(written) if written.isdecimal() else sql_mode_number(written, dialect.flavour)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from binx.lake.dataset.files import FileColumn, Version
-from binx.lake.dataset.statements import RecordedStatement
+from binx.lake.dataset.statement_effects import RecordedStatement
 from binx.lake.tables.lives import SchemaSpan, TableColumn
 from binx.rows.columns.names import is_hash
 from binx.rows.columns.schema import folded_name

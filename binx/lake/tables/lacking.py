@@ -16,18 +16,18 @@ import pyarrow.compute as pc
 
 from binx.event.gtid.sources import DomainSource
 from binx.lake.arrow.images import is_before
-from binx.lake.dataset.chains import ChangePosition, LoadedChains
 from binx.lake.dataset.files import ChangesFile
+from binx.lake.dataset.loaded_chains import ChangePosition, LoadedChains
 from binx.lake.dataset.manifests import Manifest
 from binx.lake.dataset.spans import FILE_BITS
-from binx.lake.dataset.statements import RecordedStatement, StatementTarget, Unlogged, second_table
+from binx.lake.dataset.statement_effects import RecordedStatement, StatementTarget, Unlogged, second_table
 from binx.lake.place import LakeStore
-from binx.lake.state.state import Loss
+from binx.lake.state.loaded_state import Loss
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import TableHistory
 from binx.log.succession import takes_over
+from binx.rows.change_groups import ChangePlace
 from binx.rows.columns.schema import folded_name
-from binx.rows.images import ChangePlace
 
 STATEMENTS = "statements"
 """The source of losses by changes that were logged as statements."""

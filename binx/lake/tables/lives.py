@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, Value, Version
+from binx.lake.dataset.loaded_chains import ChangePosition
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.table_name import TableName
-from binx.rows.images import ChangePlace
+from binx.rows.change_groups import ChangePlace
 
 
 @dataclass(frozen=True, slots=True)

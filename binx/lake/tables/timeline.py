@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from binx.lake.dataset.chains import ChangePosition
 from binx.lake.dataset.files import ChangesFile, Version, clipped
+from binx.lake.dataset.loaded_chains import ChangePosition
 from binx.lake.dataset.placement import PlacedBase
 from binx.lake.dataset.spans import without
-from binx.lake.dataset.statements import RecordedStatement, second_table
+from binx.lake.dataset.statement_effects import RecordedStatement, second_table
 from binx.lake.table_name import TableName
 from binx.lake.tables.columns import (
     column_of,

@@ -19,7 +19,7 @@ from binx.lake.compaction import joined
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.spans import Span
 from binx.lake.place import LakeStore
-from binx.lake.state.state import Options
+from binx.lake.state.loaded_state import Options
 
 _GROUP_BYTES = 64 << 20
 """Size in memory of the row groups of joined files."""

@@ -21,15 +21,15 @@ from pyarrow import ipc
 from binx.dataset.encoding import writer_settings
 from binx.errors import BinxError
 from binx.lake.arrow.before_images import ComparedImages, KeyedRows
+from binx.lake.arrow.column_types import can_misfit, chain_column, output_names
 from binx.lake.arrow.conversions import converted
+from binx.lake.arrow.image_merge import in_order, replay
 from binx.lake.arrow.images import DELETE, is_partial, stored_rows, united
 from binx.lake.arrow.keys import bounds_of, from_text, key_of, order_of, to_text
-from binx.lake.arrow.replay import in_order, replay
-from binx.lake.arrow.types import can_misfit, chain_column, output_names
 from binx.lake.place import LakeStore
-from binx.lake.state.state import LifeState, Options, RangeFile
+from binx.lake.state.loaded_state import LifeState, Options, RangeFile
 from binx.lake.tables.lives import FileSpan, SchemaSpan
-from binx.lake.tasks.sources import state_rows, unit_images
+from binx.lake.tasks.image_sources import state_rows, unit_images
 
 _GROUP_ROWS = 1 << 19
 _STATE = -1

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from binx.lake.arrow.before_images import ComparedImages
 from binx.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
-from binx.lake.state.state import LifeState, Options, RangeFile
+from binx.lake.state.loaded_state import LifeState, Options, RangeFile
 from binx.lake.tables.lives import FileSpan, SchemaSpan
+from binx.lake.tasks.image_sources import KeyDistribution
 from binx.lake.tasks.merge import Merged
-from binx.lake.tasks.sources import KeyDistribution
 
 IN_MEMORY = 5
 """Approximate bytes in memory for each byte of rows on disk."""

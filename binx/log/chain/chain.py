@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.ends import facts_of
-from binx.log.file import BinlogFile
 from binx.log.identifiers import gtids_of
 from binx.log.scan import find_transactions
-from binx.log.selection.moments import Position, index_of_file
+from binx.log.selection.times import Position, index_of_file
 from binx.log.succession import ChainProblem, LogFacts, ordered, problems_between
 
 
@@ -92,7 +92,7 @@ def absent_positions(logs: Sequence[ChainLog], *positions: Position | None) -> l
     """Return a sentence for each position that is after the end of its log.
 
     Raises:
-        AbsentError, UsageError: as :func:`~binx.log.selection.moments.index_of_file`.
+        AbsentError, UsageError: as :func:`~binx.log.selection.times.index_of_file`.
     """
     names = [log.facts.name for log in logs]
     found = [(position, logs[index_of_file(position, names)].file) for position in positions if position]

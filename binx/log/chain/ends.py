@@ -10,10 +10,10 @@ from binx.event.gtid.previous import parse_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.succession import LogFacts
 from binx.source import Source
-from binx.source.base import JoinedSource
+from binx.source.byte_source import JoinedSource
 
 _HEAD_EVENTS = 16
 """Maximum number of events read at a file's head; servers write four."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, DamagedError, UsageError
 from binx.event.format import MAGIC_SIZE
 from binx.event.header import HEADER_SIZE
+from binx.log.binlog_file import BinlogFile, open_files
 from binx.log.chain.chain import ChainLog, in_order
 from binx.log.chain.ends import facts_of, known_facts
 from binx.log.chain.places import (
@@ -26,14 +27,13 @@ from binx.log.chain.places import (
     remote_folder_logs,
 )
 from binx.log.chain.relay import begins_before, join_relay_logs
-from binx.log.file import BinlogFile, open_files
 from binx.log.index.lookup import SUFFIX, IndexUse, attach_indexes
 from binx.log.scanning import OnDamage
 from binx.log.succession import IndexEntry
 from binx.source import READ_BYTES, WINDOW_BYTES, Source
-from binx.source.base import WrappedSource
+from binx.source.byte_source import WrappedSource
+from binx.source.log_names import has_log_number, unencrypted_name
 from binx.source.magic import AGE_MAGIC
-from binx.source.names import has_log_number, unencrypted_name
 from binx.source.remote import as_folder, is_folder, is_uri, refuse_secret
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import ENCRYPTED_MAGIC, MAGIC
+from binx.source.log_names import COMPRESSION_SUFFIXES, has_log_number, uncompressed_name
 from binx.source.magic import is_age, is_gzip, is_zstd
-from binx.source.names import COMPRESSION_SUFFIXES, has_log_number, uncompressed_name
 from binx.source.remote import beside, list_folder
 
 if TYPE_CHECKING:

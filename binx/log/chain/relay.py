@@ -17,15 +17,15 @@ from binx.errors import AbsentError, DamagedError, TruncatedError, UnsupportedEr
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile, report_step
 from binx.log.chain.chain import ChainLog, in_order
 from binx.log.chain.ends import facts_of, known_facts
 from binx.log.damage import Cause
-from binx.log.file import BinlogFile, report_step
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage, Resumption
 from binx.log.succession import follows
-from binx.source.base import JoinedSource
-from binx.source.names import next_name
+from binx.source.byte_source import JoinedSource
+from binx.source.log_names import next_name
 
 _ABOUT_THE_FILE = frozenset(
     {

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
-from binx.log.file import report_step
-from binx.source.names import ENCRYPTION_SUFFIX, uncompressed_name, unencrypted_name
+from binx.log.binlog_file import report_step
+from binx.source.log_names import ENCRYPTION_SUFFIX, uncompressed_name, unencrypted_name
 from binx.source.remote import beside, is_uri
 
 if TYPE_CHECKING:
-    from binx.log.file import BinlogFile
-    from binx.log.index.file import IndexFile
+    from binx.log.binlog_file import BinlogFile
+    from binx.log.index.index_file import IndexFile
 
 SUFFIX = ".binx"
 """Suffix of index files."""
@@ -80,7 +80,7 @@ def _find(file: BinlogFile, use: IndexUse) -> IndexFile | None:
         if not is_uri(path) and not os.path.exists(path):
             continue
         # Imported here: it needs pyarrow, which most commands do without if there is no index.
-        from binx.log.index.file import IndexFile
+        from binx.log.index.index_file import IndexFile
 
         try:
             index = IndexFile.open(path, file)

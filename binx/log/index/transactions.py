@@ -30,7 +30,7 @@ from binx.kernels.transactions.table import (
 )
 from binx.kernels.walk.scan import Level
 from binx.log.arrow import arrow_array, arrow_numbers, arrow_scalar, validity_bits
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_ids
 from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES
 

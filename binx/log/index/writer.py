@@ -20,9 +20,9 @@ from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.table import TransactionTable, join, sources_of
 from binx.kernels.walk.scan import Level
 from binx.log.arrow import ENCODED_ROWS
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.relay import begins_before, begins_inside
-from binx.log.file import BinlogFile
-from binx.log.index.file import (
+from binx.log.index.index_file import (
     CRC_KEY,
     FACTS_KEY,
     NO_CRC,

@@ -12,8 +12,8 @@ from binx.log.chain.ends import known_facts
 from binx.log.chain.inputs import STANDARD_INPUT, open_chain, open_logs
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scan import Scan
-from binx.log.selection.moments import Position
 from binx.log.selection.selection import wanted_gtids
+from binx.log.selection.times import Position
 
 _UUID_SIZE = 36
 _SHORT = re.compile(r"\s*([0-9a-fA-F]{4,8}(?:-[0-9a-fA-F-]*)?)(?:\N{HORIZONTAL ELLIPSIS}|\.\.\.)?\s*(?=:)")

@@ -13,8 +13,8 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.gtid_names import has_short_uuids, position_of, with_whole_uuids
-from binx.log.selection.moments import Position, format_time, parse_position, parse_size, parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
+from binx.log.selection.times import Position, format_time, parse_position, parse_size, parse_zoned_time
 from binx.source.wording import did_you_mean
 
 _LARGEST = (1 << 64) - 1

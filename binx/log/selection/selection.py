@@ -13,9 +13,9 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource, number_range
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TextMatch, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile, TransactionScan
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.identifiers import kernel_intervals, marked_gtids
-from binx.log.selection.moments import Position, format_time, index_of_file
+from binx.log.selection.times import Position, format_time, index_of_file
 
 if TYPE_CHECKING:
     from binx.log.selection.table_filter import SoughtNames, TableFilter, XaEnds
@@ -379,7 +379,7 @@ def _keep_texts(mask: bytearray, file: BinlogFile, table: TransactionTable, text
 
 def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequence[str]) -> bool:
     """Return whether a statement of a transaction, or one logged with its rows, contains one of the texts."""
-    from binx.log.events import statement_texts
+    from binx.log.transaction_events import statement_texts
 
     start, end = table.value("start", index), table.value("end", index)
     searched = [text.casefold() for text in texts]

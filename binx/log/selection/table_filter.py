@@ -18,10 +18,10 @@ from fnmatch import translate
 from binx.errors import UsageError
 from binx.event.format import FormatDescription
 from binx.event.mariadb import MariadbGtid
-from binx.event.query import ExecuteLoadQuery, Query
+from binx.event.query_event import ExecuteLoadQuery, Query
 from binx.kernels.transactions.table import Kind, TransactionTable
-from binx.log.events import transaction_events
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
+from binx.log.transaction_events import transaction_events
 from binx.source.wording import did_you_mean
 
 _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")

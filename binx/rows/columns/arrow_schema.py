@@ -20,7 +20,7 @@ from binx.rows.columns.names import (
     ResolvedTable,
     is_hash,
 )
-from binx.rows.columns.records import ColumnRecords
+from binx.rows.columns.schema_records import ColumnRecords
 from binx.rows.columns.stored import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.columns.types import ArrowOptions, can_misfit
 

@@ -19,8 +19,8 @@ from binx.rows.ddl.clauses import (
     table_name,
     table_option,
 )
-from binx.rows.ddl.columns import column_spec
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.column_definitions import column_spec
+from binx.rows.ddl.parsed_statements import (
     AddCheck,
     AddColumn,
     AddKey,

@@ -21,7 +21,7 @@ from binx.rows.columns.schema import (
 from binx.rows.ddl.catalog_statements import Applier
 from binx.rows.ddl.known_tables import KnownTables, folded
 from binx.rows.ddl.parse import is_schema_statement, parse
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.parsed_statements import (
     AlterTable,
     CreateTable,
     DropTables,
@@ -192,7 +192,7 @@ class Catalog(KnownTables):
         changes: list[Change] = []
         default_db = ""
         # Imported here, as most runs have no dump.
-        from binx.rows.ddl.dump import statements, used_database
+        from binx.rows.ddl.dump_statements import statements, used_database
 
         for statement in statements(text):
             used = used_database(statement)

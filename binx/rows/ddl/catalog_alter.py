@@ -21,16 +21,7 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.evaluated import evaluated
-from binx.rows.ddl.partitions import repartitioned
-from binx.rows.ddl.resolve import (
-    convert_column,
-    converted_spec,
-    resized_spec,
-    resolve_column,
-    resolved_default,
-    with_clocks,
-)
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.parsed_statements import (
     AddCheck,
     AddColumn,
     AddKey,
@@ -55,6 +46,15 @@ from binx.rows.ddl.statements import (
     SetOption,
     SetPeriod,
     SystemVersioning,
+)
+from binx.rows.ddl.partitions import repartitioned
+from binx.rows.ddl.resolve import (
+    convert_column,
+    converted_spec,
+    resized_spec,
+    resolve_column,
+    resolved_default,
+    with_clocks,
 )
 from binx.rows.ddl.table_keys import (
     index_of,

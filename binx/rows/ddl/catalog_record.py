@@ -23,7 +23,7 @@ from binx.rows.columns.schema import (
     TableDefinition,
 )
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.statements import DeclaredCharset
+from binx.rows.ddl.parsed_statements import DeclaredCharset
 
 _Facts = dict[str, Any]
 

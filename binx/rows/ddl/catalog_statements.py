@@ -15,8 +15,7 @@ from binx.rows.columns.schema import (
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS, AlterError, alter, with_key
 from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.known_tables import KnownTables
-from binx.rows.ddl.resolve import resolve_column, with_clocks
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.parsed_statements import (
     AlterDatabase,
     AlterTable,
     CreateDatabase,
@@ -31,6 +30,7 @@ from binx.rows.ddl.statements import (
     RenameTables,
     Statement,
 )
+from binx.rows.ddl.resolve import resolve_column, with_clocks
 from binx.rows.ddl.table_keys import (
     Indexes,
     index_of,

@@ -12,7 +12,7 @@ from binx.rows.columns.charsets import (
     full_collation_name,
 )
 from binx.rows.columns.schema import Check, Default, DefaultKind, Partitioning, StatementContext
-from binx.rows.ddl.statements import DeclaredCharset, Key, NamedTable, References
+from binx.rows.ddl.parsed_statements import DeclaredCharset, Key, NamedTable, References
 from binx.rows.ddl.tokens import Token, TokenKind, TokenReader, identifier
 
 

@@ -8,8 +8,8 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import position_in_dump
-from binx.log.selection.moments import parse_time
-from binx.rows.statements import Statement
+from binx.log.selection.times import parse_time
+from binx.rows.logged_statements import Statement
 
 _HEAD = 65_536
 """Characters at a dump's start that may record its position, before its first table."""

@@ -25,9 +25,7 @@ from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_t
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.catalog_alter import added_default
 from binx.rows.ddl.clauses import NO_CHANGE
-from binx.rows.ddl.generated import computed_anew
-from binx.rows.ddl.resolve import resolve_column
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.parsed_statements import (
     AddColumn,
     AddKey,
     AlterTable,
@@ -50,6 +48,8 @@ from binx.rows.ddl.statements import (
     TruncateTable,
     no_rows_of,
 )
+from binx.rows.ddl.recomputed_columns import computed_anew
+from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.table_keys import same_name
 
 _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?)\s*$")

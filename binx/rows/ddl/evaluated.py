@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 
-from binx.event.session import time_zone
+from binx.event.session_variables import time_zone
 from binx.rows.columns.schema import DEFAULT_CONTEXT, ColumnDefinition, Default, DefaultKind, StatementContext
 from binx.rows.ddl.clauses import default_clause
 from binx.rows.ddl.resolve import resolved_default

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from binx.rows.columns.schema import TableDefinition, folded_name
-from binx.rows.ddl.statements import DeclaredCharset
+from binx.rows.ddl.parsed_statements import DeclaredCharset
 
 
 def folded(db: str, name: str) -> tuple[str, str]:

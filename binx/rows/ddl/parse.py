@@ -6,7 +6,7 @@ of these statements (LONG VARCHAR, COLUMN_FORMAT, INET6, ADD (a, b), CONVERT TO,
 TABLE, EXCHANGE PARTITION, system versioning …), and takes 110 ms to import.
 
 A statement that cannot be parsed is never ignored, but reported with the tables it affects:
-see :class:`~binx.rows.ddl.statements.NotUnderstood`.
+see :class:`~binx.rows.ddl.parsed_statements.NotUnderstood`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from binx.rows.ddl.clauses import (
     table_name,
     table_option,
 )
-from binx.rows.ddl.columns import column_spec, data_type
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.column_definitions import column_spec, data_type
+from binx.rows.ddl.parsed_statements import (
     AddKey,
     AlterDatabase,
     AlterTable,

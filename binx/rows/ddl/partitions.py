@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binx.rows.columns.schema import Partitioning, folded_name
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.parsed_statements import (
     AddPartitions,
     AlterAction,
     CoalescePartitions,

@@ -23,7 +23,7 @@ from binx.rows.columns.types import (
     declared_type,
     mysql_name,
 )
-from binx.rows.ddl.statements import ColumnSpec, DeclaredCharset
+from binx.rows.ddl.parsed_statements import ColumnSpec, DeclaredCharset
 from binx.rows.ddl.tokens import identifier
 
 _CAPACITIES = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)

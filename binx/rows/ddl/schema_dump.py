@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from binx.errors import DamagedError, SourceError, UnsupportedError
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.dump_moment import START, DumpMoment, parse_moment, recorded_moment
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.parsed_statements import (
     AlterTable,
     CreateDatabase,
     CreateTable,
@@ -28,9 +28,9 @@ from binx.rows.ddl.statements import (
     NotUnderstood,
     RenameTables,
 )
-from binx.rows.ddl.statements import Statement as Parsed
+from binx.rows.ddl.parsed_statements import Statement as Parsed
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading, no_table
-from binx.rows.statements import Statement
 from binx.source.wording import shortened
 
 _SHOWN = 60

@@ -20,7 +20,7 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import GEOMETRY_BASES
 from binx.rows.ddl.clauses import VISIBILITY
-from binx.rows.ddl.statements import Key
+from binx.rows.ddl.parsed_statements import Key
 
 Indexes = tuple[IndexDefinition, ...]
 

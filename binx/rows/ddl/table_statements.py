@@ -13,7 +13,7 @@ from binx.rows.columns.schema import ChangeKind
 from binx.rows.ddl.catalog import Followed, split_statement
 from binx.rows.ddl.effects import statement_effects
 from binx.rows.ddl.parse import first_word, parse
-from binx.rows.ddl.statements import (
+from binx.rows.ddl.parsed_statements import (
     AlterTable,
     CreateDatabase,
     CreateTable,
@@ -23,8 +23,8 @@ from binx.rows.ddl.statements import (
     NotUnderstood,
     RenameTables,
 )
-from binx.rows.ddl.statements import Statement as SchemaStatement
-from binx.rows.statements import Statement
+from binx.rows.ddl.parsed_statements import Statement as SchemaStatement
+from binx.rows.logged_statements import Statement
 
 _WITH_ROWS = re.compile(r"\b(?:PARTITION|PARTITIONING|TABLESPACE|PERIOD)\b", re.IGNORECASE)
 """Words of an ALTER TABLE that may take rows away or bring others."""

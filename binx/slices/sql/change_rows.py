@@ -16,16 +16,16 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.kernels.render.transactions import Spelling
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.change_groups import BatchImages, ChangeGroup, Images
 from binx.rows.columns.schema import SEQUENCE_COLUMNS
 from binx.rows.columns.types import Kind
-from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts, changes_of, columns
 from binx.slices.sql.compared_rows import changed_rows, replaced_rows
 from binx.sql.literals import SqlValues, has_unknown_charset, text_literal
-from binx.sql.session import RowMark, marked, row_marks
+from binx.sql.session_settings import RowMark, marked, row_marks
 from binx.sql.tables import SqlDialect, SqlTable, TableWarnings
 from binx.sql.values import TEXT, Spelled
 

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import Charset
-from binx.event.rows import RowsFlag
+from binx.event.rows_events import RowsFlag
 from binx.log.arrow import arrow_array
+from binx.rows.change_groups import DELETE, INSERT, BatchImages, Images
 from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.server_texts import server_texts
 from binx.rows.columns.types import Kind, LogicalType
-from binx.rows.images import DELETE, INSERT, BatchImages, Images
-from binx.sql.session import flagged_rows
+from binx.sql.session_settings import flagged_rows
 from binx.sql.values import is_long, mapped_charset
 
 BETWEEN = "\0"

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from binx.errors import DamagedError, RefusedError
-from binx.event.query import DuplicateHandling
-from binx.log.events import loaded_blocks
-from binx.rows.statements import Statement
+from binx.event.query_event import DuplicateHandling
+from binx.log.transaction_events import loaded_blocks
+from binx.rows.logged_statements import Statement
 from binx.slices.items import Begin
 from binx.sql.literals import text_literal
 from binx.storage.output import OutputStream, output_errors

@@ -11,7 +11,7 @@ from binx.kernels.transactions.table import Kind
 from binx.log.identifiers import transaction_id
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.table_filter import XaEnds
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices.items import Begin, Item
 from binx.slices.search import Selected
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from binx.event.rows import unmapped_rows
+from binx.event.rows_events import unmapped_rows
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import DecoderOptions
+from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading, every_table
-from binx.rows.statements import Statement
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.items import Begin, Frame, Run
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
@@ -29,7 +29,7 @@ from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.load_files import LoadFiles
 from binx.slices.sql.refusals import PreparedXa, refuse_statement
-from binx.slices.sql.script import FACTS, SqlScript
+from binx.slices.sql.transaction_script import FACTS, SqlScript
 from binx.sql.tables import TableWarnings, refuse_table
 from binx.storage.output import Sink
 

@@ -20,12 +20,12 @@ from binx.lake.following import (
     offset_of,
     read_part,
 )
-from binx.lake.reading import FACTS
+from binx.lake.table_changes import FACTS
 from binx.lake.table_name import TableName
-from binx.log.selection.moments import parse_size
+from binx.log.selection.times import parse_size
 from binx.source.wording import did_you_mean
 from binx.spark.source.request import shares
-from binx.spark.source.rows import fitted
+from binx.spark.source.task_batches import fitted
 from binx.spark.type_names import arrow_schema, spark_schema
 
 _TASK_BYTES = 128 << 20

@@ -9,10 +9,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from binx.errors import UsageError
-from binx.log.selection.moments import parse_size
 from binx.log.selection.options import OPTIONS, SelectionOption, selection_of
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
+from binx.log.selection.times import parse_size
 from binx.source.wording import did_you_mean
 
 if TYPE_CHECKING:

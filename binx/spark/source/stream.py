@@ -17,8 +17,8 @@ from binx.log.chain.chain import ChainLog
 from binx.log.scanning import Resumption
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.source.names import next_name
-from binx.spark.source.plan import Slice, SlicePlanner, opened_chain
+from binx.source.log_names import next_name
+from binx.spark.source.read_plan import Slice, SlicePlanner, opened_chain
 from binx.spark.source.request import ScanRequest, What, shares
 
 Step = dict[str, Any]

@@ -16,12 +16,12 @@ from binx.event.gtid.encode import (
     encode_variable_signed,
     rewrite_gtid,
 )
-from binx.event.gtid.events import Gtid, parse_gtid
+from binx.event.gtid.mysql_events import Gtid, parse_gtid
 from binx.event.gtid.previous import PreviousGtids, encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource, UuidSource
 from binx.event.header import HEADER_SIZE, EventType, parse_header
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.event.reader import Reader, read_variable, read_variable_signed
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split

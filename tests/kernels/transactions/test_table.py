@@ -16,7 +16,7 @@ from binx.errors import DamagedError
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import parse_header
 from binx.event.mariadb import MariadbGtid
-from binx.event.parse import parse_event
+from binx.event.parsers import parse_event
 from binx.kernels.transactions.summaries import Measure, Tally, gtid_runs, merged_ranges, rank
 from binx.kernels.transactions.table import (
     COLUMN_NAMES,
@@ -31,7 +31,7 @@ from binx.kernels.transactions.table import (
     sources_of,
 )
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import kernel_intervals, source_of
 from binx.log.scan import Scan
 from tests.event.reading import MARIADB

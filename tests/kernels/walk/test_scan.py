@@ -12,7 +12,7 @@ from binx.errors import BinxError, DamagedError
 from binx.event.gtid.sources import MYSQL_MAX_NUMBER
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG
 from binx.kernels.walk.scan import Level, Stop
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from tests.conftest import PROJECT
 from tests.log import building

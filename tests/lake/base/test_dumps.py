@@ -23,7 +23,7 @@ from binx.errors import AbsentError, BinxError, UsageError
 from binx.kernels.text.tuples import Encoding, TupleColumns
 from binx.lake.base import dump_text
 from binx.lake.base.importing import import_bases
-from binx.log.selection.moments import parse_time
+from binx.log.selection.times import parse_time
 
 DUMP = r"""-- MySQL dump 10.13  Distrib 9.7.0
 -- Host: localhost    Database: shop

@@ -20,7 +20,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.lake.at_moment import table_at
 from binx.lake.base.importing import import_bases
 from binx.log.backup_position import BackupPosition
-from binx.log.selection.moments import format_time
+from binx.log.selection.times import format_time
 from tests.cli.process import binx
 
 GTIDS = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77"

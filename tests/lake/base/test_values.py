@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from binx.errors import DamagedError
-from binx.lake.base.values import DumpColumn, Misfit
+from binx.lake.base.dump_values import DumpColumn, Misfit
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType
 
 

@@ -12,14 +12,14 @@ import pytest
 from binx.kernels.walk.scan import Level
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.spark.run import load as run_load
+from binx.spark.load_run import load as run_load
 from testdata.servers import MariaDBServer, Server
 from tests.live.logs import export_last, leaves_out_generated
 from tests.live.tables_at_end import differences

@@ -19,7 +19,7 @@ from binx.errors import BinxError
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
 from binx.report.document import document
-from binx.spark.run import load
+from binx.spark.load_run import load
 from testdata.servers import MariaDBServer, Server
 from testdata.small import split_sections
 from tests.cli.process import binx

@@ -11,7 +11,7 @@ import pytest
 
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
-from binx.spark.run import load
+from binx.spark.load_run import load
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from tests.cli.process import binx
 from tests.lake.conftest import files_of

@@ -12,7 +12,7 @@ import pytest
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
 from binx.lake.summary import LoadSummary
-from binx.spark.run import load
+from binx.spark.load_run import load
 from testdata.servers import MySQLServer
 from tests.exports import export
 from tests.live.lake.conftest import Failover

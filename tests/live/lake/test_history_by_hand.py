@@ -12,8 +12,8 @@ import pytest
 
 import binx
 from binx.lake.options import LoadOptions
-from binx.lake.reading import write_changes_views
-from binx.spark.run import load
+from binx.lake.table_changes import write_changes_views
+from binx.spark.load_run import load
 from testdata.servers import Server
 from tests.conftest import PROJECT
 from tests.exports import export

@@ -17,7 +17,7 @@ import pytest
 
 from binx.lake.options import LoadOptions
 from binx.lake.table_name import TableName
-from binx.spark.run import load
+from binx.spark.load_run import load
 from testdata.servers import Server
 from tests.exports import export
 from tests.live.logs import export_last, leaves_out_generated, sections

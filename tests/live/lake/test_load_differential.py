@@ -13,7 +13,7 @@ import pytest
 
 from binx.lake.options import LoadOptions
 from binx.report.document import document
-from binx.spark.run import load as run_load
+from binx.spark.load_run import load as run_load
 from testdata.servers import MySQLServer, Server
 from tests.live.logs import export_last
 from tests.live.rounds import Round

@@ -23,7 +23,7 @@ import duckdb
 import pytest
 
 from binx.lake.options import LoadOptions
-from binx.spark.run import load as run_load
+from binx.spark.load_run import load as run_load
 from tests.lake.test_state import orders, work
 
 pytest.importorskip("pyspark")

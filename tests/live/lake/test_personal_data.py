@@ -18,7 +18,7 @@ import pytest
 
 from binx.cli.run import run
 from binx.lake.options import LoadOptions
-from binx.spark.run import load
+from binx.spark.load_run import load
 from testdata.servers import Server
 from tests.live.tables_at_end import read_rows
 

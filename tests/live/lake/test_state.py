@@ -16,7 +16,7 @@ import pytest
 
 from binx.kernels.walk.scan import Level
 from binx.lake.at_moment import table_at
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from binx.errors import AbsentError
 from binx.log.chain.inputs import open_chain
-from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import Position
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.undo.extract_undo import extract_undo
 from binx.undo.options import OnConflict

@@ -10,10 +10,10 @@ import pytest
 
 from binx.errors import RefusedError
 from binx.log.chain.inputs import open_chain
-from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import Position
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.sql.write import write_sql
 from binx.undo import joined_rows

@@ -16,8 +16,8 @@ import pytest
 from binx.cli.run import run
 from binx.errors import RefusedError
 from binx.log.chain.inputs import open_chain
-from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import Position
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.sql.write import write_sql

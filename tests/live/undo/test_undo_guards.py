@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from binx.log.chain.inputs import open_chain
-from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import Position
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.undo.extract_undo import extract_undo
 from binx.undo.options import OnConflict

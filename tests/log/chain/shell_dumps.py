@@ -11,7 +11,7 @@ from pathlib import Path
 
 import zstandard
 
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import gtids_of
 from binx.log.scan import Scan
 from tests.log.building import split

@@ -15,13 +15,13 @@ from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile, open_files
 from binx.log.chain import chain
 from binx.log.chain.chain import epochs, in_order
 from binx.log.chain.ends import facts_of
-from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.succession import ChainProblem, ChainProblemKind, IndexEntry, missing_gtids
-from binx.verify.run import link_problems
+from binx.verify.verification import link_problems
 from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
 from tests.log.searching import Bytes

@@ -12,16 +12,16 @@ import pytest
 import binx
 from binx.errors import AbsentError, BinxError, TruncatedError
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import open_files
 from binx.log.chain.ends import facts_of
 from binx.log.chain.inputs import open_chain
 from binx.log.chain.relay import begins_inside, join_relay_logs
-from binx.log.file import open_files
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
-from binx.slices.extract import extract
+from binx.slices.extraction import extract
 from binx.slices.options import ExtractOptions
-from binx.source.base import JoinedSource
+from binx.source.byte_source import JoinedSource
 from tests.conftest import PROJECT, SERVERS
 from tests.log.searching import Bytes
 

@@ -10,9 +10,9 @@ import pytest
 
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import in_order
 from binx.log.chain.ends import known_facts
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending, OnDamage
 from tests.conftest import TESTDATA

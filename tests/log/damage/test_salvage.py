@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile
 from binx.log.damage import Damage, EventSearch
-from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending, OnDamage
 from tests.conftest import TESTDATA

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from binx.errors import BinxError
 from binx.kernels.transactions.table import TransactionTable
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.chain.inputs import open_logs
-from binx.log.file import BinlogFile, TransactionScan
-from binx.log.index.file import IndexFile
+from binx.log.index.index_file import IndexFile
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.transactions import index_batch, index_schema
 from binx.log.index.writer import write_index

@@ -20,9 +20,9 @@ from binx.errors import BinxError, DamagedError, OutputError, StaleError
 from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.table import FIELDS, TransactionTable
 from binx.kernels.walk.scan import Level
+from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.chain.inputs import open_logs
-from binx.log.file import BinlogFile, TransactionScan
-from binx.log.index.file import IndexFacts, IndexFile, decode_facts, encode_facts
+from binx.log.index.index_file import IndexFacts, IndexFile, decode_facts, encode_facts
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.transactions import index_schema
 from binx.log.index.writer import examine_index, write_index, write_index_to

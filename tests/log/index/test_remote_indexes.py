@@ -14,14 +14,14 @@ from binx.archive import writing
 from binx.cli.run import run
 from binx.errors import AbsentError
 from binx.event.gtid.sets import GtidSet
-from binx.log import file as log_file
+from binx.log import binlog_file as log_file
 from binx.log.chain.chain import ChainLog
 from binx.log.chain.inputs import expand_paths, open_chain
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.writer import write_index
-from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
-from binx.slices.extract import extract
+from binx.log.selection.times import Position
+from binx.slices.extraction import extract
 from binx.slices.search import Search
 from binx.source import remote
 from binx.storage.seekable import write_seekable

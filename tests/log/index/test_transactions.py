@@ -14,7 +14,7 @@ import pytest
 
 from binx.errors import UnsupportedError
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.index.transactions import index_batch, index_schema
 from binx.log.scan import Scan
 from tests.conftest import TESTDATA

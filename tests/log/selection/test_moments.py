@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from binx.errors import BinxError, ChecksumError, TruncatedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level, Scanner
+from binx.log.binlog_file import BinlogFile
 from binx.log.boundary import compiled
-from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals
 from binx.log.scan import Scan
-from binx.log.selection.moments import (
+from binx.log.selection.selection import Selection, Selector
+from binx.log.selection.times import (
     Position,
     format_in_zone,
     format_time,
@@ -32,7 +33,6 @@ from binx.log.selection.moments import (
     zone_name,
     zone_offset,
 )
-from binx.log.selection.selection import Selection, Selector
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.log.searching import SMALL, Bytes
 
@@ -229,7 +229,7 @@ def test_zones_have_names() -> None:
 
 def test_the_local_zone_is_that_of_the_machine() -> None:
     program = (
-        "from binx.log.selection.moments import *\n"
+        "from binx.log.selection.times import *\n"
         f"zone = parse_zone('local')\nprint(zone_offset(zone)({SUMMER}), zone_offset(zone)({WINTER}))\n"
         f"print(format_in_zone({SUMMER} * 1000000, zone))"
     )

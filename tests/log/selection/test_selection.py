@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
-from binx.log.events import statement_texts
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection, Selector
+from binx.log.transaction_events import statement_texts
 from tests.conftest import SHOPS, TESTDATA
 from tests.log.searching import SMALL, demo, gtid_of, listed_transactions, search
 

@@ -12,18 +12,18 @@ from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import UsageError
 from binx.event.header import parse_header
-from binx.event.parse import parse_event
-from binx.event.query import Query
+from binx.event.parsers import parse_event
+from binx.event.query_event import Query
+from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile
+from binx.log.index.index_file import IndexFile
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.writer import write_index
 from binx.log.scan import Scan
-from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection, Selector
 from binx.log.selection.table_filter import TableFilter, table_name
-from binx.slices.extract import extract
+from binx.log.selection.times import Position
+from binx.slices.extraction import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search
 from binx.where.condition import Condition

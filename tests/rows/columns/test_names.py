@@ -17,8 +17,8 @@ from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.columns.arrays import ColumnArrays, ColumnBuffers, keeps_ascii
 from binx.rows.columns.names import ResolvedTable, output_names, resolve_columns
-from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.schema import Provenance, StatementContext, TableDefinition
+from binx.rows.columns.schema_records import ColumnRecords
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 

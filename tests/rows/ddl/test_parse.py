@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from binx.errors import UsageError
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.schema import READ_BY, StatementContext
@@ -24,8 +24,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.rows.ddl.dump_moment import END, START, UNKNOWN, DumpMoment, parse_moment, recorded_moment
 from binx.rows.ddl.parse import is_schema_statement, parse
+from binx.rows.ddl.parsed_statements import AlterTable, CreateTable, NamedTable, NotUnderstood, SetOption
 from binx.rows.ddl.schema_dump import dump_of, read_dump
-from binx.rows.ddl.statements import AlterTable, CreateTable, NamedTable, NotUnderstood, SetOption
 from binx.rows.decoder import ChangeDecoder
 from tests.conftest import TESTDATA
 from tests.rows.ddl.cases import CASES

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.json_lines import write_json

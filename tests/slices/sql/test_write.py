@@ -13,12 +13,12 @@ import pytest
 from binx.errors import BinxError, RefusedError
 from binx.event.format import parse_format
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.statements import Statement
+from binx.rows.logged_statements import Statement
 from binx.slices import changes as changes_module
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.search import Selected
 from binx.slices.sql.write import check_sql, write_sql
-from binx.sql.session import SqlSession
+from binx.sql.session_settings import SqlSession
 from tests.conftest import SERVERS, SHOPS, TESTDATA
 from tests.event import samples
 from tests.slices.sql.sql_of import everything, json_of, sql_of

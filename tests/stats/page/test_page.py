@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.log.file import BinlogFile
-from binx.log.selection.moments import moment_json
+from binx.log.binlog_file import BinlogFile
 from binx.log.selection.selection import Selection
+from binx.log.selection.times import moment_json
 from binx.stats import findings
 from binx.stats.activity import INTERVALS_MAXIMUM, Activity, ActivityFigures, Amount
 from binx.stats.charts import Series, TimeAxis, heat_map, meter, stacked_chart

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
-from tests.compare.test_diff import altered
+from tests.compare.test_differences import altered
 from tests.conftest import TESTDATA
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum
@@ -24,6 +24,7 @@ from binx.archive.manifest import (
 from binx.archive.objects import check_object
 from binx.errors import AbsentError, BinxError, SourceError
 from binx.event.gtid.sets import GtidSet
+from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import gtids_of
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
@@ -89,7 +90,12 @@ class CheckProblem:
 
 @dataclass(frozen=True, slots=True)
 class TailLog:
-    """A log of the source that is not in the archive."""
+    """A log of the source that the archive lacks, or of which a dump has only the beginning.
+
+    Attributes:
+        bytes: its size.
+        gtid_set: its GTIDs that the archive lacks.
+    """
 
     path: str
     closed: bool
@@ -180,7 +186,8 @@ def check_archive(
     report.gtid_set = GtidSet(interval for log in found for interval in log.gtids)
     with ExitStack() as stack:
         if source is not None:
-            found += _tail(source, logs, report, stack)
+            names = {log.name for log in logs}
+            found += add_tail(source, names, lambda file: find_log(logs, file) is not None, report, stack)
         check_chains(found, report)
     return report
 
@@ -252,13 +259,20 @@ def _check_unlisted(store: Store, stored: set[str], logs: Sequence[ArchivedLog],
             )
 
 
-def _tail(
-    source: str, logs: Sequence[ArchivedLog], report: CheckReport, stack: ExitStack
+def add_tail(
+    source: str,
+    archived_names: Collection[str],
+    is_archived: Callable[[BinlogFile], bool],
+    report: CheckReport,
+    stack: ExitStack,
 ) -> Iterator[CheckedLog]:
-    """Yield the logs of the source that are not in the archive."""
+    """Report the logs of a source that are not archived, and yield them.
+
+    Args:
+        archived_names: names of the logs that are, which may be others of these names.
+    """
     report.tail = []
     source_logs = open_source_logs(source, stack)
-    archived_names = {log.name for log in logs}
     for log in source_logs.unreadable:
         if log.closed and log.name not in archived_names:
             message = f"not archived, and cannot be read: {log.error.message}"
@@ -266,7 +280,7 @@ def _tail(
         else:
             report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
     for ends in (*source_logs.closed, *source_logs.open):
-        if find_log(logs, ends.file) is None:
+        if not is_archived(ends.file):
             gtids = gtids_of(Scan(ends.file, verify=False, on_damage=OnDamage.SALVAGE))
             report.tail.append(TailLog(ends.file.path, ends in source_logs.closed, ends.file.size, gtids))
             yield CheckedLog(ends.facts, gtids)

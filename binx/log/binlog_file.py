@@ -26,7 +26,8 @@ from binx.log.succession import IndexEntry, LogFacts
 from binx.source import READ_BYTES, PlainFile, Source, open_source
 from binx.source.byte_source import BorrowedHead
 from binx.source.foreign import HEAD_SIZE
-from binx.source.log_names import number_of
+from binx.source.log_names import is_beside_dump, number_of
+from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
     from binx.source.keyring import ReplicationKeys
@@ -100,7 +101,7 @@ class BinlogFile:
         Args:
             keys: for encrypted logs; None uses those in the environment.
         """
-        source = open_source(path, keys)
+        source = _opened(path, keys)
         neighbour = os.environ.get(FORMAT_FROM)
         try:
             file = cls(source)
@@ -279,6 +280,16 @@ def _first_time(events: memoryview) -> int:
             return time
         events = events[max(event_size(events), HEADER_SIZE) :]
     return 0
+
+
+def _opened(path: str, keys: ReplicationKeys | None) -> Source:
+    """Open a log with all its parts, if it is one of MySQL Shell's dumps."""
+    source = open_source(path, keys)
+    if path == "-" or not (is_uri(path) or is_beside_dump(path)):
+        return source
+    from binx.log.shell_dump import continued
+
+    return continued(source, path, open_source)
 
 
 def _head_of(path: str, keys: ReplicationKeys | None) -> bytes:

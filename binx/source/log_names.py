@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 
 ZSTD_SUFFIX = ".zst"
 """Suffix that ``zstd`` appends to a file's name."""
@@ -17,8 +18,21 @@ ENCRYPTION_SUFFIX = ".age"
 SHELL_DUMP = "@.binlog.json"
 """Name of the file beside logs that MySQL Shell's ``util.dumpBinlogs()`` wrote."""
 
+SHELL_DUMPS = "@.binlog.info.json"
+"""Name of the file in the folder that has such dumps in folders of their own."""
+
 _ARCHIVE_TAG = re.compile(r"(?<=.)\.[0-9a-f]{8}-[0-9a-f]{8}$")
 """Tag that an archive appends to distinguish logs of the same name; no server's log name ends like this."""
+
+
+def are_dumps(names: Collection[str]) -> bool:
+    """Return whether a folder with files of such names is one of MySQL Shell's dumps, or of a single one."""
+    return SHELL_DUMPS in names or SHELL_DUMP in names
+
+
+def is_beside_dump(path: str) -> bool:
+    """Return whether a local file is in a dump by MySQL Shell."""
+    return os.path.exists(os.path.join(os.path.dirname(path), SHELL_DUMP))
 
 
 def printable(name: str) -> str:

@@ -5,13 +5,11 @@ What reads encrypted and compressed files is imported for such a file: it takes 
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from binx.errors import SourceError
 from binx.source.byte_source import Source
-from binx.source.log_names import SHELL_DUMP
 from binx.source.magic import ENCRYPTED_MAGIC, is_age, is_armored, is_gzip, is_zstd
 from binx.source.plain import PlainFile, spool
 from binx.source.remote import RemoteFile, is_uri
@@ -33,8 +31,6 @@ def open_source(path: str, keys: ReplicationKeys | None = None) -> Source:
     """
     source = decompressed(decrypted(_opened(path), keys))
     try:
-        if path != "-" and not is_uri(path):
-            source = _continued(source, path)
         if bytes(source.window(0, _HEAD)) == ENCRYPTED_MAGIC:
             from binx.source.encrypted import EncryptedFile
             from binx.source.keyring import given_keys
@@ -44,23 +40,6 @@ def open_source(path: str, keys: ReplicationKeys | None = None) -> Source:
         source.close()
         raise
     return source
-
-
-def _continued(source: Source, path: str) -> Source:
-    """Return a log with the parts of it in later dumps by MySQL Shell, if it is in one."""
-    if not os.path.exists(os.path.join(os.path.dirname(path), SHELL_DUMP)):
-        return source
-    from binx.source.shell_dump import later_parts, opened_with_rest
-
-    opened: list[Source] = []
-    try:
-        for part in later_parts(path):
-            opened.append(decompressed(_opened(part.path)))
-        return opened_with_rest(source, opened)
-    except BaseException:
-        for one in opened:
-            one.close()
-        raise
 
 
 def _opened(path: str) -> Source:

@@ -24,7 +24,7 @@ from binx.log.selection.selection import Selection, wanted_gtids
 from binx.log.selection.times import parse_zone, parse_zoned_time, zone_names
 from binx.report.document import json_line
 from binx.source.age import parse_recipient, read_recipients
-from binx.source.shell_dump import is_dump_folder
+from binx.source.log_names import are_dumps
 from binx.source.wording import counted
 from binx.stats.text import bytes_text
 from binx.storage.output import STANDARD_OUTPUT
@@ -251,12 +251,9 @@ def _expire(archive: str, days: int, report: ArchiveText, *, dry_run: bool) -> E
 
 def _check(archive: str, source: str | None, report: ArchiveText) -> ExitCode:
     with progress_bar("check", quiet=report.quiet) as bar:
-        if is_dump_folder(archive):
-            if source is not None:
-                raise UsageError("--check of dumps by MySQL Shell does not compare them with a SOURCE")
-            result = check_dumps(archive, bar.reach)
-        else:
-            result = check_archive(open_store(archive), source, bar.reach)
+        store = open_store(archive)
+        check = check_dumps if are_dumps(store.names()) else check_archive
+        result = check(store, source, bar.reach)
     report.check(result)
     if result.has_missing:
         return ExitCode.ABSENT

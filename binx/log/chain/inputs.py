@@ -258,11 +258,6 @@ def _logs(path: str) -> Iterator[NamedLog]:
         return
     for found in matching(path):
         if os.path.isdir(found):
-            from binx.source.shell_dump import dumped_logs, is_dump_folder
-
-            if is_dump_folder(found):
-                yield from (NamedLog(log.path) for log in dumped_logs(found))
-                continue
             indexes = folder_indexes(found)
             yield from (log for index in indexes for log in _listed(index))
             if not indexes:

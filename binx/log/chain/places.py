@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, SourceError, UsageError
 from binx.event.format import ENCRYPTED_MAGIC, MAGIC
-from binx.source.log_names import COMPRESSION_SUFFIXES, has_log_number, uncompressed_name
+from binx.source.log_names import COMPRESSION_SUFFIXES, are_dumps, has_log_number, uncompressed_name
 from binx.source.magic import is_age, is_gzip, is_zstd
 from binx.source.remote import beside, list_folder
 
@@ -111,7 +111,8 @@ def folder_logs(path: str) -> list[str]:
     A file that starts otherwise but has a log's name with another number is a log whose beginning is damaged;
     an empty file is not a log yet. If a log exists plain and compressed, the plain one is taken.
     """
-    logs = _by_magic(path, _file_names(path))
+    names = _file_names(path)
+    logs = _dumped(path) if are_dumps(names) else _by_magic(path, names)
     if not logs:
         from binx.storage.store import MANIFESTS
 
@@ -134,8 +135,11 @@ def remote_folder_logs(uri: str) -> list[str]:
     """
     from urllib.parse import quote
 
+    files = list_folder(uri)
+    if are_dumps(files):
+        return _dumped(uri)
     logs: dict[str, str] = {}
-    for name in sorted(list_folder(uri), key=lambda name: (uncompressed_name(name), name)):
+    for name in sorted(files, key=lambda name: (uncompressed_name(name), name)):
         if has_log_number(name):
             logs.setdefault(uncompressed_name(name), name)
     names = [name for name in logs.values() if _RELAY not in name] or list(logs.values())
@@ -161,6 +165,13 @@ def shell_words(paths: Sequence[str]) -> str:
         if named == sorted(paths):
             return f"{prefix}*"
     return shlex.join(paths)
+
+
+def _dumped(place: str) -> list[str]:
+    from binx.log.shell_dump import dumped_logs
+    from binx.storage.store import open_store
+
+    return [log.path for log in dumped_logs(open_store(place))]
 
 
 def _file_names(folder: str) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from binx.errors import ExitCode
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
 from tests.log.chain.shell_dumps import dump
+from tests.object_store import Bucket
 
 LOGS = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
 
@@ -53,8 +56,56 @@ def test_one_dump_is_read_as_what_it_has(root: Path) -> None:
     assert found == binx("ls", "--columns", "gtid", *LOGS[1:]).lines[60:]
 
 
-def check(root: Path) -> tuple[int, dict[str, object]]:
-    ended = binx("archive", "--check", "--json", "--to", root)
+@pytest.fixture
+def bucket(service: tuple[Any, str], request: pytest.FixtureRequest) -> Bucket:
+    return Bucket(service, request.node.nodeid)
+
+
+def test_dumps_in_an_object_store_are_read_and_checked_in_place(
+    root: Path, bucket: Bucket, split_at: tuple[int, int]
+) -> None:
+    for file in root.rglob("*"):
+        if file.is_file():
+            name = f"logs/{file.relative_to(root).as_posix()}"
+            bucket.client.put_object(Bucket=bucket.name, Key=name, Body=file.read_bytes())
+    columns = "time,gtid,kind,bytes,rows,file,start,end,tables"
+    assert binx("ls", "--columns", columns, bucket.uri).out == binx("ls", "--columns", columns, *LOGS).out
+    first = bucket.uri.replace("/logs", f"/logs/2026-11-21-10-00-00/{LOGS[1].name}.zst")
+    assert (
+        binx("ls", "--columns", "gtid,end", first).lines == binx("ls", "--columns", "gtid,end", LOGS[1]).lines
+    )
+    assert check(bucket.uri) == check(root)
+    assert check(bucket.uri, LOGS[0].parent)[1]["tail"] == []
+    place = bucket.uri.replace("/logs", "/logs/2026-11-22-10-00-00")
+    assert (
+        binx("ls", "--columns", "gtid", place).lines == binx("ls", "--columns", "gtid", *LOGS[1:]).lines[60:]
+    )
+    bucket.client.delete_object(Bucket=bucket.name, Key=f"logs/2026-11-21-10-00-00/{LOGS[0].name}.zst")
+    code, report = check(bucket.uri)
+    assert code == ExitCode.ABSENT
+    assert "object_missing" in json.dumps(report)
+
+
+def test_check_against_the_source_names_what_is_not_dumped_yet(root: Path, tmp_path: Path) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    for log in LOGS:
+        (sources / log.name).write_bytes(log.read_bytes())
+    code, report = check(root, sources)
+    assert (code, report["problems"], report["tail"]) == (ExitCode.DONE, [], [])
+    shutil.rmtree(root / "2026-11-22-10-00-00")
+    code, report = check(root, sources)
+    assert (code, report["problems"]) == (ExitCode.DONE, [])
+    tail: Any = report["tail"]
+    assert [Path(log["path"]).name for log in tail] == [log.name for log in LOGS[1:]]
+    first = binx("ls", "--columns", "gtid", LOGS[1]).lines[60].rpartition(":")[2]
+    assert f":{first}-" in str(tail[0]["gtid_set"])
+    (sources / LOGS[0].name).unlink()
+    assert check(root, sources)[0] == ExitCode.DONE
+
+
+def check(root: Path | str, *source: Path) -> tuple[int, dict[str, object]]:
+    ended = binx("archive", "--check", "--json", *source, "--to", root)
     return ended.code, json.loads(ended.out) if ended.out else {"error": ended.err}
 
 

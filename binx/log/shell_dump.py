@@ -1,4 +1,4 @@
-"""Folders of MySQL Shell's ``util.dumpBinlogs()`` (9.2 and later), read in place.
+"""Folders of MySQL Shell's ``util.dumpBinlogs()`` (9.2 and later), read in place, also in object stores.
 
 A root folder has ``@.binlog.info.json`` and a folder for each dump, which is named by its time and complete
 with ``@.binlog.done.json``. ``@.binlog.json`` there lists its logs; ``BASENAME.json`` beside each says what
@@ -11,23 +11,29 @@ Source: MySQL Shell's modules/util/binlog (``binlog_dumper.cc``, ``binlog_dump_i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 from binx.errors import AbsentError, DamagedError, SourceError
-from binx.source.byte_source import PartedSource, Source
-from binx.source.log_names import SHELL_DUMP
+from binx.source import Source
+from binx.source.byte_source import PartedSource
+from binx.source.log_names import SHELL_DUMP, SHELL_DUMPS
 from binx.source.magic import MAGIC
+from binx.source.remote import is_uri
+from binx.storage.store import open_store
 
-_ROOT = "@.binlog.info.json"
+if TYPE_CHECKING:
+    from binx.storage.store import Store
+
 _DONE = "@.binlog.done.json"
-_JSON_BYTES = 64 * 1024 * 1024
 _TYPE, _SIZE = 4, slice(9, 13)
 _HEADER_BYTES = 19
 _FORMAT_DESCRIPTION = 15
 _ROOTS_KNOWN = 8
+_FOLDERS_KNOWN = 256
 
 
 class DumpedPart(NamedTuple):
@@ -35,7 +41,8 @@ class DumpedPart(NamedTuple):
 
     Attributes:
         log: the log's name on its server.
-        path: the file.
+        name: the file's name in the store.
+        path: its full name.
         start: offset in the log at which it begins; 0 for the log's beginning.
         end: offset in the log at which it ends; None for the log's end.
         gtids: the GTIDs of its transactions, as text.
@@ -45,6 +52,7 @@ class DumpedPart(NamedTuple):
     """
 
     log: str
+    name: str
     path: str
     start: int
     end: int | None
@@ -65,12 +73,7 @@ class DumpedLog(NamedTuple):
         return self.parts[0].path
 
 
-def is_dump_folder(path: str) -> bool:
-    """Return whether a folder is one of dumps, or of a single one."""
-    return any((Path(path) / name).is_file() for name in (_ROOT, SHELL_DUMP))
-
-
-def dumped_logs(path: str) -> list[DumpedLog]:
+def dumped_logs(store: Store) -> list[DumpedLog]:
     """Return the logs in a folder of dumps, or of a single dump, in order.
 
     Raises:
@@ -78,28 +81,54 @@ def dumped_logs(path: str) -> list[DumpedLog]:
         DamagedError: what describes a dump cannot be read.
         SourceError: a dump is incomplete.
     """
-    folder = Path(path)
-    if (folder / _ROOT).is_file():
-        return list(_logs_of(folder, folder.stat().st_mtime_ns))
-    return _joined([_dump(folder)], folder)
+    return _joined(store, _dump_folders(store.find("")))
 
 
-def opened_with_rest(source: Source, opened: Sequence[Source]) -> Source:
-    """Return a log with its later parts; it is closed with them."""
-    return _ContinuedLog(source, opened) if opened else source
+def continued(source: Source, path: str, opened: Callable[[str], Source]) -> Source:
+    """Return a log with its parts in later dumps, if it is in a dump; they are closed with it.
+
+    Args:
+        path: the path that it was opened by.
+        opened: opens another file.
+    """
+    others: list[Source] = []
+    try:
+        for part in _later_parts(path):
+            others.append(opened(part.path))
+        return _ContinuedLog(source, others) if others else source
+    except BaseException:
+        for one in (source, *others):
+            one.close()
+        raise
 
 
-def later_parts(path: str) -> tuple[DumpedPart, ...]:
+def _later_parts(path: str) -> tuple[DumpedPart, ...]:
     """Return the later parts of the log that a file begins, if it is one of a dump."""
-    file = Path(path).absolute()
-    root = file.parent.parent
-    if not (file.parent / SHELL_DUMP).is_file() or not (root / _ROOT).is_file():
+    folder, name = _split(path)
+    if not _is_dump(folder):
         return ()
-    for log in _logs_of(root, root.stat().st_mtime_ns):
-        first = Path(log.path)
-        if first.name == file.name and first.samefile(file):
+    root, dump = _split(folder)
+    store = open_store(root)
+    if SHELL_DUMPS not in store.names():
+        return ()
+    for log in _logs_in(root, tuple(_dump_folders(store.find("")).items())):
+        if log.parts[0].name == f"{dump}/{name}":
             return log.parts[1:]
     return ()
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Return the folder of a path or URI, and the name in it."""
+    if not is_uri(path):
+        file = Path(path).absolute()
+        return str(file.parent), file.name
+    base, mark, options = path.partition("?")
+    return f"{base.rpartition('/')[0]}{mark}{options}", unquote(base.rpartition("/")[2])
+
+
+@lru_cache(_FOLDERS_KNOWN)
+def _is_dump(folder: str) -> bool:
+    return SHELL_DUMP in open_store(folder).names()
 
 
 class _ContinuedLog(PartedSource):
@@ -129,16 +158,22 @@ def _head_size(source: Source) -> int:
     return min(start + int.from_bytes(header[_SIZE], "little"), source.size)
 
 
+def _dump_folders(names: Iterable[str]) -> dict[str, bool]:
+    """Return the folders of dumps among the names of all files, and whether each is complete."""
+    files = set(names)
+    folders = sorted(name.removesuffix(SHELL_DUMP) for name in files if name.rpartition("/")[2] == SHELL_DUMP)
+    return {folder: f"{folder}{_DONE}" in files for folder in folders}
+
+
 @lru_cache(_ROOTS_KNOWN)
-def _logs_of(root: Path, _changed: int) -> tuple[DumpedLog, ...]:
-    """Return the logs of all dumps in a root folder, which changes when a dump is added."""
-    folders = sorted(folder for folder in root.iterdir() if folder.is_dir())
-    return tuple(_joined(map(_dump, folders), root))
+def _logs_in(root: str, dumps: tuple[tuple[str, bool], ...]) -> list[DumpedLog]:
+    return _joined(open_store(root), dict(dumps))
 
 
-def _joined(dumps: Iterable[Sequence[DumpedPart]], folder: Path) -> list[DumpedLog]:
+def _joined(store: Store, folders: dict[str, bool]) -> list[DumpedLog]:
     """Join the parts of each log, and check that each begins where the one before it ends."""
     logs: list[list[DumpedPart]] = []
+    dumps = [_dump(store, folder, is_done=is_done) for folder, is_done in folders.items()]
     for dump in sorted(dumps, key=lambda parts: (parts[0].log, parts[0].start)):
         for part in dump:
             last = logs[-1][-1] if logs else None
@@ -155,38 +190,41 @@ def _joined(dumps: Iterable[Sequence[DumpedPart]], folder: Path) -> list[DumpedL
                     path=part.path,
                 )
     if not logs:
-        raise AbsentError("expected dumps of binary logs in the folder, found none", path=str(folder))
+        raise AbsentError("expected dumps of binary logs in the folder, found none", path=store.where)
     return [DumpedLog(tuple(parts)) for parts in logs]
 
 
-def _dump(folder: Path) -> list[DumpedPart]:
+def _dump(store: Store, folder: str, *, is_done: bool) -> list[DumpedPart]:
     """Return the parts of logs that a dump has."""
-    path = folder / SHELL_DUMP
-    about = _document(path)
-    if not (folder / _DONE).is_file():
+    name = f"{folder}{SHELL_DUMP}"
+    about = _document(store, name)
+    path = store.path(name)
+    if not is_done:
         raise SourceError(
             f"the dump is incomplete: {_DONE} is missing; MySQL Shell was stopped. Remove the folder, and"
             " dump again into the same root",
-            path=str(folder),
+            path=path,
         )
     try:
-        names = [(str(name), str(about["basenames"][name])) for name in about["binlogs"]]
+        names = [(str(log), str(about["basenames"][log])) for log in about["binlogs"]]
     except (KeyError, TypeError) as error:
         raise _unreadable(path, error) from error
-    if not names or any(Path(base).name != base for _, base in names):
-        raise DamagedError("expected a list of logs and the names of their files", path=str(path))
-    return [_part(folder, name, base) for name, base in names]
+    if not names or any("/" in base for _, base in names):
+        raise DamagedError("expected a list of logs and the names of their files", path=path)
+    return [_part(store, folder, log, base) for log, base in names]
 
 
-def _part(folder: Path, name: str, base: str) -> DumpedPart:
-    path = folder / f"{base}.json"
-    about = _document(path)
+def _part(store: Store, folder: str, log: str, base: str) -> DumpedPart:
+    description = f"{folder}{base}.json"
+    about = _document(store, description)
+    path = store.path(description)
     try:
-        extension = str(about["extension"])
+        name = f"{folder}{base}{about['extension']}"
         end = about.get("endPosition")
         part = DumpedPart(
-            log=name,
-            path=str(folder / (base + extension)),
+            log=log,
+            name=name,
+            path=store.path(name),
             start=int(about.get("startPosition", 0)),
             end=None if end is None else int(end),
             gtids=str(about["gtidSet"]),
@@ -196,20 +234,20 @@ def _part(folder: Path, name: str, base: str) -> DumpedPart:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(path, error) from error
-    if Path(base + extension).name != base + extension:
-        raise DamagedError(f"expected the extension of a file, found {extension!r}", path=str(path))
+    if "/" in name.removeprefix(folder):
+        raise DamagedError(f"expected the extension of a file, found {about['extension']!r}", path=path)
     return part
 
 
-def _document(path: Path) -> Any:
+def _document(store: Store, name: str) -> Any:
+    data = store.read(name)
+    if data is None:
+        raise SourceError("cannot be read: no such file", path=store.path(name))
     try:
-        with path.open("rb") as file:
-            return json.loads(file.read(_JSON_BYTES))
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", path=str(path)) from error
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(store.path(name), error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> DamagedError:
-    return DamagedError(f"expected the description of a dump by MySQL Shell: {error!r}", path=str(path))
+def _unreadable(path: str, error: Exception) -> DamagedError:
+    return DamagedError(f"expected the description of a dump by MySQL Shell: {error!r}", path=path)

@@ -16,7 +16,7 @@ from binx.lake.arrow.column_types import can_misfit, constant, output_names
 from binx.lake.arrow.images import stored_rows
 from binx.lake.arrow.matching import matching_rows
 from binx.lake.completeness import MergedRows, record_of
-from binx.lake.load_plan import comparison_of, lives_of
+from binx.lake.load_plan import check_key, comparison_of, lives_of
 from binx.lake.place import LakeStore
 from binx.lake.state.loaded_state import LifeState, Options, State
 from binx.lake.table_name import TableName, UnknownTableError, listed_tables
@@ -27,7 +27,6 @@ from binx.lake.tables.lacking import (
 from binx.lake.tables.lives import TableColumn, TableHistory
 from binx.lake.tasks.merge import Merge, MergeInput
 from binx.rows.change_groups import ChangePlace
-from binx.rows.columns.schema import folded_name
 from binx.sql.create_table import Definition, create_sequence, quoted
 from binx.where.condition import Condition
 
@@ -105,7 +104,7 @@ def table_at(
         checked: tables; that foreign keys to these changed rows without a log is no reason either.
 
     Raises:
-        AbsentError: there is no such table, transaction or log.
+        AbsentError: there is no such table, column, transaction or log.
         RefusedError: the table has no key, or several logs have the name.
         UsageError: ``at`` is not a valid moment, or the table has another key than the one given.
         BinxError: the data set cannot be read.
@@ -126,9 +125,10 @@ def table_at(
         raise UnknownTableError(f"as of {moment} there is no table {table}{listed}", table).at(path=lake)
     if not life.epochs[-1].columns:
         raise RefusedError(f"the columns of {table} are not in the logs: {'; '.join(life.reasons)}")
+    if keys:
+        check_key(life, keys)
     if not life.epochs[-1].key:
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
-    _check_key(life, keys, table)
     epochs = tuple(life.epochs)
     goal, last = LifeState(life.id, name, ""), len(epochs) - 1
     before = arrivals.moment.first_left_out
@@ -212,10 +212,3 @@ def _sequence(lake: str, at: str | ChangePlace | None, needed: NeededSequence) -
         yield f"DO SETVAL({name}, {row['next_not_cached_value']}, 0, {row['cycle_count'] or 0})"
     elif needed.restarted:
         yield f"DO SETVAL({name}, {options['RESTART'] or options['START WITH']}, 0)"
-
-
-def _check_key(life: TableHistory, keys: Sequence[str], table: str) -> None:
-    names = {column.id: column.name for column in life.epochs[-1].columns}
-    own = [names[number] for number in life.epochs[-1].key]
-    if keys and {*map(folded_name, own)} != {*map(folded_name, keys)}:
-        raise UsageError(f"rows of {table} are told apart by its key {', '.join(own)}: leave out --key")

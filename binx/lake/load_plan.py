@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 
+from binx.errors import AbsentError, UsageError
 from binx.lake.arrow.before_images import ComparedImages
 from binx.lake.arrow.column_types import sql_type
 from binx.lake.dataset.files import ChangesFile, counting
@@ -20,6 +21,7 @@ from binx.lake.tables.lives import FileSpan, TableColumn, TableHistory
 from binx.lake.tables.timeline import Timeline
 from binx.lake.tasks.work import Work
 from binx.rows.columns.schema import folded_name
+from binx.source.wording import did_you_mean
 
 _KEYLESS = "the logs tell no primary key of it as it is now: current/ stays as it was; give a key with --key"
 _ALIKE = (
@@ -99,10 +101,13 @@ def _traced(
         if life.name is None:
             continue
         life.is_keyed = all(life.epochs[unit.epoch].key for unit in life.units)
-        if life.name in keys and not life.epochs[-1].key:
-            _give_key(life, keys[life.name])
+        given = keys.get(life.name, ())
+        if given and not life.epochs[-1].key and (key := _key_called(life, given)):
+            _give_key(life, key)
         if life.epochs[-1].key:
             _fill_keys(life)
+        elif given:
+            life.reasons.append(f"it has no columns {', '.join(given)}, which --key gave as its key")
         elif life.id in state.lives:
             life.reasons.append(_KEYLESS)
     return traced
@@ -176,15 +181,40 @@ def plan_load(
     return Plan(lives, work, sorted(set(state.lives) - ends), empty)
 
 
-def _give_key(life: TableHistory, names: Sequence[str]) -> None:
-    """Set a life's key to these columns, by their final names, in all epochs that have them."""
-    ids = {folded_name(column.name): column.id for column in life.epochs[-1].columns}
-    key = tuple(ids[folded_name(name)] for name in names if folded_name(name) in ids)
-    if len(key) < len(names):
-        return
+def _key_called(life: TableHistory, names: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the columns of a life's end that had these names last; None if one is not there."""
+    wanted, last = [folded_name(name) for name in names], {column.id for column in life.epochs[-1].columns}
+    for epoch in reversed(life.epochs):
+        ids = {folded_name(column.name): column.id for column in epoch.columns}
+        key = tuple(ids.get(name, -1) for name in wanted)
+        if last.issuperset(key):
+            return key
+    return None
+
+
+def _give_key(life: TableHistory, key: tuple[int, ...]) -> None:
+    """Set a life's key in all epochs that have its columns."""
     for number, epoch in enumerate(life.epochs):
         if set(key) <= {column.id for column in epoch.columns}:
             life.epochs[number] = replace(epoch, key=key)
+
+
+def check_key(life: TableHistory, names: Sequence[str]) -> None:
+    """Check that columns that are given as a table's key are there, and that the logs tell no other key.
+
+    Raises:
+        AbsentError: there is no such column.
+        UsageError: the table has another key.
+    """
+    last, key = life.epochs[-1], _key_called(life, names)
+    if key is None and last.columns:
+        columns = {folded_name(column.name): column.name for column in last.columns}
+        absent = next((name for name in names if folded_name(name) not in columns), names[0])
+        near = did_you_mean(absent, columns.values())
+        raise AbsentError(f"--key: {life.name} has no column {absent}{near}")
+    if key is not None and set(key) != set(last.key):
+        own = ", ".join(last.column(number).name for number in last.key)
+        raise UsageError(f"rows of {life.name} are told apart by its key {own}: leave out --key")
 
 
 def _fill_keys(life: TableHistory) -> None:

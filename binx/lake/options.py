@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from binx.lake.table_name import TableName, filter_of
+from binx.rows.columns.schema import folded_name
 
 PARQUET, DELTA, CSV, SQL = "parquet", "delta", "csv", "sql"
 LOAD_FORMATS = (PARQUET, DELTA)
@@ -66,8 +67,8 @@ def parse_key(text: str) -> tuple[TableName, tuple[str, ...]]:
     """Parse ``DB.TABLE=COLUMN,…`` into a table and its key columns."""
     table, _, columns = text.partition("=")
     names = tuple(name.strip() for name in columns.split(","))
-    if not all(names):
-        raise ValueError(f"expected DB.TABLE=COLUMN,…, found {text!r}")
+    if not all(names) or len({*map(folded_name, names)}) < len(names):
+        raise ValueError(f"expected DB.TABLE=COLUMN,… with each column once, found {text!r}")
     return TableName.parse(table), names
 
 

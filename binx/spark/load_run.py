@@ -15,7 +15,7 @@ from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.compaction import expire, replace_joined, to_compact
 from binx.lake.completeness import MergedRows, losses_of_logs, ranks_of, record_of
-from binx.lake.load_plan import Plan, lives_of, plan_load
+from binx.lake.load_plan import Plan, check_key, lives_of, plan_load
 from binx.lake.options import DELTA, LoadOptions
 from binx.lake.place import LakeStore
 from binx.lake.published.delta import publish
@@ -188,7 +188,7 @@ class _Load:
                 )
 
     def _check_names(self, lives: Sequence[TableHistory]) -> None:
-        """Check that the tables named in options exist."""
+        """Check that the tables and columns named in options exist."""
         options, arrivals = self._options, self._arrivals
         names = {life.name for life in lives if life.name} | arrivals.tables
         names |= {waiting.file.table for waiting in arrivals.waiting} | {
@@ -201,6 +201,12 @@ class _Load:
             if not any(filter_of((), (pattern,)).takes(*name) for name in names):
                 listed = listed_tables(names, pattern)
                 raise AbsentError(f"{option} {pattern}: the data contains only {listed}")
+        for table in options.rebuild:
+            if not options.wants(table):
+                raise UsageError(f"--rebuild {table}: --table leaves it out")
+        for life in lives:
+            if life.name is not None and life.name in options.keys:
+                check_key(life, options.keys[life.name])
 
     def _compact(self, spark: Callable[[], SparkSession], new: Sequence[str]) -> None:
         """Join small files of history, if this load added some or was asked to."""

@@ -146,6 +146,57 @@ def test_a_given_key_is_remembered(tmp_path: Path, loaded: Loaded, rows: Rows) -
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
+def test_a_given_key_follows_renamed_columns_and_is_a_loss_without_them(
+    tmp_path: Path, loaded: Loaded, rows: Rows
+) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, [])
+    server.transaction(insert(1))
+    assert loaded(server, "--key", "shop.orders=id")[0] == 0
+    fields = [("number", pa.int32()), *FIELDS[1:]]
+    server.alter(ORDERS, "ALTER TABLE orders RENAME COLUMN id TO number", fields, {"id": "number"})
+    server.transaction(("insert", ORDERS, {"number": 2, "name": None, "amount": None}))
+    server.rotate()
+    assert loaded(server)[0] == 0
+    assert rows(tmp_path / "out", ORDERS, ("number",)) == server.rows(ORDERS)
+    server.alter(ORDERS, "ALTER TABLE orders DROP COLUMN number", FIELDS[1:])
+    server.rotate()
+    code, summary = loaded(server)
+    assert (code, summary["tables"][0]["reasons"]) == (
+        3,
+        ["it has no columns id, which --key gave as its key"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "code", "message"),
+    [
+        ([], "shop.orders=id,nmae", 4, "--key: shop.orders has no column nmae; did you mean name?"),
+        (["id"], "shop.orders=nmae", 4, "--key: shop.orders has no column nmae; did you mean name?"),
+        (["id"], "shop.orders=name", 2, "rows of shop.orders are told apart by its key id: leave out --key"),
+        (["id"], "shop.orders=ID", 0, ""),
+        ([], "shop.ordres=id", 4, "the data contains only shop.orders; did you mean shop.orders?"),
+    ],
+)
+def test_a_key_that_a_table_cannot_have_is_refused(
+    tmp_path: Path, loaded: Loaded, key: list[str], given: str, code: int, message: str
+) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, key)
+    server.transaction(insert(1))
+    ended, answer = loaded(server, "--key", given)
+    assert (ended, message in answer.get("error", "")) == (code, True)
+    assert (tmp_path / "out" / "_state.json").exists() == (code == 0)
+
+
+def test_a_table_that_is_left_out_is_not_rebuilt(tmp_path: Path, loaded: Loaded) -> None:
+    server = orders()
+    server.create(("shop", "visits"), FIELDS, ["id"])
+    server.transaction(insert(1), ("insert", ("shop", "visits"), {"id": 1}))
+    code, answer = loaded(server, "--table", "shop.visits", "--rebuild", "shop.orders")
+    assert (code, answer) == (2, {"error": "--rebuild shop.orders: --table leaves it out"})
+
+
 def test_what_happened_to_a_table_while_another_one_was_loaded_is_made_up_for(
     tmp_path: Path, load: Load, loaded: Loaded, rows: Rows
 ) -> None:

@@ -144,6 +144,8 @@ def load_command(
         raise UsageError("expected a data set written by to-parquet")
     if output is None:
         raise UsageError("expected --output, the folder of the tables")
+    if len(dict(keys)) < len(keys):
+        raise UsageError("expected one --key for each table")
     begun = time.time()
     try:
         with progress_bar("load", quiet=quiet) as bar:

@@ -28,7 +28,7 @@ from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import gtids_of
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
-from binx.log.succession import LogFacts, list_gtids, missing_gtids, ordered
+from binx.log.succession import LogFacts, is_counted_on, list_gtids, missing_gtids, ordered
 from binx.source.log_names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
@@ -310,9 +310,8 @@ def _check_links(chain: Sequence[CheckedLog], report: CheckReport) -> None:
     for (before, content, chain_before), (after, later, chain_after) in pairwise(chain):
         if chain_before != chain_after:
             continue
-        is_renamed = before.base != after.base
-        if is_renamed or after.number <= before.number:
-            what = "the logs' name changed" if is_renamed else "numbering restarted"
+        if not is_counted_on(before, after):
+            what = "numbering restarted" if before.base == after.base else "the logs' name changed"
             report.notes.append(
                 f"{what} with {after.path}; whether {before.path} contains"
                 " everything logged before that is unknown"

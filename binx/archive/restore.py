@@ -20,7 +20,7 @@ from binx.log.chain.ends import known_facts
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.log.selection.times import MICROSECONDS, format_time
-from binx.log.succession import problems_between
+from binx.log.succession import is_counted_on, problems_between
 from binx.slices.extraction import ExtractReport, extract
 from binx.source import READ_BYTES
 from binx.source.log_names import number_of
@@ -146,8 +146,8 @@ def _holes(store: Store, chain: Sequence[ArchivedLog], selection: Selection) -> 
     """Yield sentences on missing logs in a chain that may belong to a span of time."""
     for before, after in pairwise(chain):
         earlier, later = manifest_facts(store, before), manifest_facts(store, after)
-        if earlier.base != later.base or later.number <= earlier.number:
-            continue  # The name changed, or the numbering restarted.
+        if not is_counted_on(earlier, later):
+            continue
         is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
         is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
         if is_over or is_to_come:

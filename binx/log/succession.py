@@ -151,6 +151,11 @@ def follows(before: LogFacts, after: LogFacts) -> bool:
     return before.base == after.base and after.number == before.number + 1
 
 
+def is_counted_on(before: LogFacts, after: LogFacts) -> bool:
+    """Return whether a log's name has a higher number after the same base; else logs between are unknown."""
+    return before.base == after.base and after.number > before.number
+
+
 def follows_at_once(before: LogFacts, after: LogFacts) -> bool:
     """Return whether times allow a log of the next name to be the next one: it begins with the ROTATE before.
 

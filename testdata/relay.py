@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from testdata.programs import Programs
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 
 HERE = Path(__file__).resolve().parent
@@ -38,7 +39,12 @@ ARRIVED = "SELECT COUNT(*) FROM relayed.t WHERE b = 'last'"
 
 @contextmanager
 def linked(
-    kind: type[Server], work: Path, options: Sequence[str] = (), *, gtids: bool = True
+    kind: type[Server],
+    work: Path,
+    options: Sequence[str] = (),
+    *,
+    gtids: bool = True,
+    programs: Programs | None = None,
 ) -> Iterator[tuple[Server, Server]]:
     """A source and its replica, linked and running; both are stopped at the end.
 
@@ -47,14 +53,15 @@ def linked(
         work: a folder for the servers.
         options: further options of the replica.
         gtids: whether the replica asks for transactions by GTID or by position.
+        programs: the installation to use; found on this machine when not given.
     """
     mysql = kind is MySQLServer
     port, replicas_port = _free_ports()
     reachable = ["--skip-networking=0", "--bind-address=127.0.0.1"]
     without = ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"] if mysql and not gtids else []
     relaying = ["--server-id=77", "--relay-log=relay-bin", *options]
-    source = kind(work / "source", options=[*reachable, f"--port={port}", *without])
-    replica = kind(work / "replica", options=[*reachable, f"--port={replicas_port}", *relaying, *without])
+    source = kind(work / "source", [*reachable, f"--port={port}", *without], programs)
+    replica = kind(work / "replica", [*reachable, f"--port={replicas_port}", *relaying, *without], programs)
     with source, replica:
         source.sql("CREATE USER r@'%' IDENTIFIED BY 'r'; GRANT REPLICATION SLAVE ON *.* TO r@'%'")
         if mysql:

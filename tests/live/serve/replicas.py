@@ -16,14 +16,15 @@ from testdata.expected import tables_of
 from testdata.servers import MySQLServer, Server
 
 SECONDS = 120
+LOOPBACK = "127.0.0.1"
 _LISTENING = re.compile(r"listening on (\S+):(\d+):")
 
 
 class Serving:
     """A service on a port that was free, until it is ended."""
 
-    def __init__(self, *words: str | Path) -> None:
-        self._words = [sys.executable, "-m", "binx", "serve", "--listen", "127.0.0.1:0", *map(str, words)]
+    def __init__(self, *words: str | Path, host: str = LOOPBACK) -> None:
+        self._words = [sys.executable, "-m", "binx", "serve", "--listen", f"{host}:0", *map(str, words)]
         self._lines: list[str] = []
         self._said_more = Condition()
         self.port = 0
@@ -80,10 +81,10 @@ class Serving:
                 self._said_more.notify_all()
 
 
-def follow(replica: Server, port: int, place: str, user: str = "repl", more: str = "") -> None:
+def follow(replica: Server, port: int, place: str, more: str = "", host: str = LOOPBACK) -> None:
     """Have a replica follow a service: from GTIDs or a position, as its statement has it."""
     new, side = ("REPLICATION SOURCE", "SOURCE") if isinstance(replica, MySQLServer) else ("MASTER", "MASTER")
-    address = f"{side}_HOST='127.0.0.1', {side}_PORT={port}, {side}_USER='{user}'"
+    address = f"{side}_HOST='{host}', {side}_PORT={port}, {side}_USER='repl'"
     pace = f"{side}_HEARTBEAT_PERIOD=1, {side}_CONNECT_RETRY=1"
     start = "START REPLICA" if isinstance(replica, MySQLServer) else "START SLAVE"
     replica.sql(f"CHANGE {new} TO {address}, {pace}, {place}{more or f', {side}_SSL=0'}; {start}")
@@ -143,3 +144,16 @@ def checksums(server: Server, leaves_out: Sequence[str] = ()) -> dict[str, str |
         for db, table in tables_of(server)
         if db not in leaves_out
     }
+
+
+def bring_to(replica: Server, gtid: str) -> None:
+    """Have a replica apply all up to a GTID of its source, and stop there."""
+    if isinstance(replica, MySQLServer):
+        source, _, number = gtid.rpartition(":")
+        replica.sql(f"STOP REPLICA; START REPLICA UNTIL SQL_AFTER_GTIDS = '{source}:1-{number}'")
+    else:
+        replica.sql(f"STOP SLAVE; START SLAVE UNTIL master_gtid_pos = '{gtid}'")
+    deadline = time.monotonic() + SECONDS
+    while (found := status(replica))["Replica_SQL_Running"] != "No":
+        assert time.monotonic() < deadline, found
+    assert not found["Last_SQL_Error"], found["Last_SQL_Error"]

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import random
 import re
+import signal
+import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from testdata.programs import find_newer_mariadb
+from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
 from tests.cli.process import BINX, Ended
 from tests.live.logs import needed
 from tests.live.recovering import Backup, Moment, dump, moment_of, state_of, write
-from tests.live.serve.replicas import SECONDS
+from tests.live.serve.replicas import SECONDS, bring_to
 from tests.report.test_records import check
 
 SEED = os.environ.get("SEED", "execute")
 TARGETS = int(os.environ.get("TARGETS", "2"))
 KILLS = int(os.environ.get("KILLS", "2"))
 MOMENTS = 5
+MARKS = 200
+VICTIMS = ("binx", "server", "session", "connection")
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "point-in-time-recovery.md"
 GRANTS: dict[type[Server], str] = {
     MySQLServer: r"^GRANT .*_ADMIN.* TO binx@localhost;$",
@@ -35,11 +41,15 @@ GRANTS: dict[type[Server], str] = {
 MYSQL_STOP = "STOP REPLICA FOR CHANNEL 'binx'; RESET REPLICA ALL FOR CHANNEL 'binx'"
 MARIADB_STOP = "STOP SLAVE 'binx'; RESET SLAVE 'binx' ALL"
 TABLES = ("t1", "t2", "t3")
+DURABLE = ("--server-id=98", "--innodb-flush-log-at-trx-commit=2")
+"""What a killed process has written is there."""
 KINDS: dict[str, type[MySQLServer | MariaDBServer]] = {
     "mysql": MySQLServer,
     "mariadb": MariaDBServer,
     "newer mariadb": MariaDBServer,
 }
+PIDFD_GETFD = 438
+"""A system call that Python does not have."""
 
 
 def numbers(few: int, all_of_them: int) -> list[Any]:
@@ -47,33 +57,42 @@ def numbers(few: int, all_of_them: int) -> list[Any]:
     return [*range(few), *(pytest.param(n, marks=pytest.mark.sweep) for n in range(few, all_of_them))]
 
 
+class Stop(NamedTuple):
+    """Where a replica of the source was stopped.
+
+    Attributes:
+        asked: the options that name the place to binx.
+        state: the tables and GTIDs that the replica had.
+    """
+
+    asked: tuple[str, ...]
+    state: dict[str, Any]
+
+
 class History(NamedTuple):
-    """A server with logs, a backup of it, later moments, and another server to restore it to."""
+    """A server with logs, a backup of it, where a replica was stopped, and a server to restore it to."""
 
     source: Server
     backup: Backup
-    moments: list[Moment]
+    stops: list[Stop]
     target: Server
     socket: Path
 
     def words(self, *more: str | Path) -> list[str]:
-        """The command that brings the target to a moment."""
+        """The command that brings the target to a place."""
         logs = self.source.binlog_folder / "mysql-bin.index"
-        words = [
-            "plan",
-            "--execute",
-            "--json",
-            "--backup",
-            self.backup.path,
-            "--target",
-            "mysql://root@localhost",
-        ]
-        return [*BINX, *map(str, [*words, "--socket", self.socket, *more, logs])]
+        words = ["plan", "--execute", "--json", "--backup", self.backup.path]
+        words += ["--target", "mysql://root@localhost", "--socket", self.socket]
+        return [*BINX, *map(str, [*words, *more, logs])]
 
     def execute(self, *more: str | Path) -> Ended:
         """Run the command to its end."""
         done = subprocess.run(self.words(*more), capture_output=True, text=True, timeout=SECONDS, check=False)
         return Ended(done.returncode, done.stdout, done.stderr)
+
+    def begin(self) -> subprocess.Popen[bytes]:
+        """Start the command."""
+        return subprocess.Popen(self.words(), stdout=subprocess.DEVNULL)
 
     def restore(self) -> None:
         """Leave the target with what the backup has, and nothing of earlier replays."""
@@ -106,83 +125,110 @@ def history(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     made = needed(KINDS[request.param])
     folder = tmp_path_factory.mktemp("execute")
     rng = random.Random(f"{SEED} {request.param}")
-    with (
-        made(folder / "source", programs=programs) as source,
-        made(folder / "target", ["--server-id=98"], programs) as target,
-    ):
+    with ExitStack() as stack:
+        source, replica = stack.enter_context(linked(made, folder, programs=programs))
+        replica.sql("STOP REPLICA" if made is MySQLServer else "STOP SLAVE")
+        target = stack.enter_context(made(folder / "target", DURABLE, programs))
         source.sql("CREATE DATABASE shop")
         for name in TABLES:
             source.sql(f"CREATE TABLE shop.{name} (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(60), n INT)")
         source.sql("CREATE TABLE shop.marks (id INT AUTO_INCREMENT PRIMARY KEY)")
         write(source, rng, 0)
+        first = moment_of(source, 0)
         backup = dump(source, folder)
         moments = []
         for number in range(1, MOMENTS + 1):
             write(source, rng, number)
-            source.sql("INSERT INTO marks VALUES (NULL);" * 200, "shop")
+            source.sql("INSERT INTO marks VALUES (NULL);" * MARKS, "shop")
             moments.append(moment_of(source, number))
         source.flush_logs()
-        made_history = History(source, backup, moments, target, folder / "socket")
+        stops = stops_of(replica, first, moments, rng)
+        made_history = History(source, backup, stops, target, folder / "socket")
         made_history.link()
         yield made_history
 
 
-def at(history: History, rng: random.Random) -> tuple[Moment, list[str]]:
-    """A moment, and the options that name it."""
-    number = rng.randrange(len(history.moments) - 1)
-    moment = history.moments[number]
-    return moment, rng.choice([["--to-gtid", moment.gtid], ["--before-gtid", moment.following]])
+def stops_of(replica: Server, first: Moment, moments: list[Moment], rng: random.Random) -> list[Stop]:
+    """Stop a replica of the source at random transactions; the last stop is that at the end."""
+    begin, end = int(last_number(first.following)), int(last_number(moments[-1].gtid))
+    prefix = first.following.removesuffix(str(begin))
+    times = {int(last_number(moment.gtid)): moment.time for moment in moments[:-1]}
+    drawn = rng.sample(range(begin, end), max(TARGETS - len(times), TARGETS // 2))
+    stops = []
+    for number in sorted({*times, *drawn, end}):
+        bring_to(replica, f"{prefix}{number}")
+        state = replicated(replica)
+        asked = rng.choice([("--to-gtid", f"{prefix}{number}"), ("--before-gtid", f"{prefix}{number + 1}")])
+        if number in times and number not in drawn:
+            asked = "--to-time", times[number]
+        stops.append(Stop(asked if number < end else (), state))
+    *others, last = stops
+    rng.shuffle(others)
+    return [*others, last]
 
 
-def is_there(history: History, moment: Moment, ended: Ended) -> dict[str, Any]:
-    """What the command said; the tables and GTIDs are those of the moment, and nothing is left behind."""
+def last_number(gtid: str) -> str:
+    return re.split("[:-]", gtid)[-1]
+
+
+def replicated(server: Server) -> dict[str, Any]:
+    """The tables of a replica, and the GTIDs of what it has."""
+    state = state_of(server)
+    if isinstance(server, MariaDBServer):
+        state["GTIDs"] = server.query("SELECT @@GLOBAL.gtid_slave_pos")[0][0]
+    return state
+
+
+def is_there(history: History, stop: Stop, ended: Ended) -> dict[str, Any]:
+    """What the command said; the target has what the replica had, and no replication is left."""
     assert ended.code == 0, ended.err
-    assert state_of(history.target) == moment.state, ended.err
+    assert replicated(history.target) == stop.state, ended.err
     assert not history.channels()
     plan, replayed = map(json.loads, ended.lines)
     check("plan", plan)
     check("replayed", replayed)
     assert replayed["complete"]
-    if isinstance(history.target, MariaDBServer):
-        assert replayed["gtid_set"].replace("..", "-").split("-")[-1] == moment.gtid.split("-")[-1]
     assert isinstance(replayed, dict)
     return replayed
 
 
 @pytest.mark.parametrize("number", numbers(TARGETS, 30))
-def test_a_restored_server_is_brought_to_a_target(history: History, number: int) -> None:
-    moment, asked = at(history, random.Random(f"{SEED} {number}"))
+def test_a_restored_server_is_brought_to_where_a_replica_was_stopped(history: History, number: int) -> None:
+    stop = history.stops[number % (len(history.stops) - 1)]
     history.restore()
-    replayed = is_there(history, moment, history.execute(*asked))
-    assert replayed["transactions"] > 100
-    again = history.execute(*asked)
+    replayed = is_there(history, stop, history.execute(*stop.asked))
+    assert replayed["transactions"]
+    again = history.execute(*stop.asked)
     assert again.code == 0, again.err
-    assert state_of(history.target) == moment.state
+    assert replicated(history.target) == stop.state
 
 
-@pytest.mark.parametrize("number", numbers(KILLS, 50))
+@pytest.mark.parametrize("number", numbers(KILLS, 20))
 def test_it_goes_on_whatever_is_killed(history: History, number: int) -> None:
     rng = random.Random(f"{SEED} kill {number}")
-    moment = history.moments[-1]
     history.restore()
-    for victim in rng.choices(["binx", "server", "connection"], k=2):
-        process = subprocess.Popen(history.words(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_for_rows(history, process, rng.randrange(1, 900))
+    counts = sorted(rng.sample(range(1, MOMENTS * MARKS * 9 // 10), len(VICTIMS)))
+    process = history.begin()
+    try:
+        for victim, count in zip(rng.choices(VICTIMS, k=len(VICTIMS)), counts, strict=True):
+            wait_for_rows(history, process, count)
             if victim == "binx":
                 process.kill()
+                assert process.wait() == -signal.SIGKILL
+                process = history.begin()
             elif victim == "server":
                 history.target.kill()
                 history.target.start()
                 history.link()
+            elif victim == "session":
+                kill_sessions(history.target)
             else:
-                kill_connections(history.target)
-            if victim != "binx":
-                assert process.wait(SECONDS) == 0
-        finally:
-            process.kill()
-            process.wait()
-    is_there(history, moment, history.execute())
+                cut_connections(process)
+        assert process.wait(SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()
+    is_there(history, history.stops[-1], history.execute())
 
 
 def wait_for_rows(history: History, process: subprocess.Popen[bytes], count: int) -> None:
@@ -192,12 +238,24 @@ def wait_for_rows(history: History, process: subprocess.Popen[bytes], count: int
             return
 
 
-def kill_connections(server: Server) -> None:
-    """End all connections of clients."""
+def kill_sessions(server: Server) -> None:
+    """End all sessions of clients."""
     own = "SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> CONNECTION_ID()"
     for (number,) in server.query(own):
         with suppress(ServerError):
             server.sql(f"KILL {number}")
+
+
+def cut_connections(process: subprocess.Popen[bytes]) -> None:
+    """Cut a process's connections over the network, as a failure of it does."""
+    call, own = ctypes.CDLL(None).syscall, os.pidfd_open(process.pid)
+    for file in Path(f"/proc/{process.pid}/fd").iterdir():
+        with suppress(OSError):
+            if str(file.readlink()).startswith("socket:"):
+                with socket.socket(fileno=call(PIDFD_GETFD, own, int(file.name), 0)) as one:
+                    if one.family == socket.AF_INET and one.getpeername():
+                        one.shutdown(socket.SHUT_RDWR)
+    os.close(own)
 
 
 def test_one_table_alone_is_brought_forward_and_what_that_tears_is_said(history: History) -> None:
@@ -208,7 +266,7 @@ def test_one_table_alone_is_brought_forward_and_what_that_tears_is_said(history:
     ended = history.execute("--tables", "shop.t1")
     assert ended.code == 0, ended.err
     state = state_of(history.target)
-    assert state["shop.t1"] == history.moments[-1].state["shop.t1"]
+    assert state["shop.t1"] == history.stops[-1].state["shop.t1"]
     assert {name: state[name] for name in others} == others
     assert "all other tables stay as in the backup" in ended.err
 
@@ -234,4 +292,4 @@ def test_an_account_with_the_grants_that_are_documented_is_enough(history: Histo
     words[words.index("mysql://root@localhost")] = "mysql://binx@localhost"
     secret = dict(os.environ, MYSQL_PWD="secret")
     done = subprocess.run(words, env=secret, capture_output=True, text=True, check=False)
-    is_there(history, history.moments[-1], Ended(done.returncode, done.stdout, done.stderr))
+    is_there(history, history.stops[-1], Ended(done.returncode, done.stdout, done.stderr))

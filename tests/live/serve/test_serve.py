@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +16,15 @@ from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases
 from tests.cli.process import binx
 from tests.live.logs import needed
-from tests.live.serve.replicas import Serving, checksums, follow, logged, wait_for, wait_for_error
+from tests.live.serve.replicas import (
+    LOOPBACK,
+    Serving,
+    checksums,
+    follow,
+    logged,
+    wait_for,
+    wait_for_error,
+)
 from tests.pull.wire import events_of
 
 BY_GTID = {MySQLServer: "SOURCE_AUTO_POSITION=1", MariaDBServer: "MASTER_USE_GTID=slave_pos"}
@@ -64,13 +73,24 @@ def index(server: Server) -> Path:
     return server.binlog_folder / "mysql-bin.index"
 
 
-def self_signed(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate for this machine, and its key."""
+def self_signed(folder: Path, name: str, host: str = LOOPBACK) -> tuple[Path, Path]:
+    """A certificate for an address, and its key."""
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={host}"]
+    command += ["-addext", f"subjectAltName=IP:{host}", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, capture_output=True)
     return certificate, key
+
+
+def own_address() -> str:
+    """An address of this machine that others reach; where it has none, its loopback address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            # This only chooses a route.
+            one.connect(("192.0.2.1", 9))
+        except OSError:
+            return LOOPBACK
+        return str(one.getsockname()[0])
 
 
 @pytest.fixture(params=["mysql", "mariadb", "newer mariadb"], scope="module")
@@ -189,6 +209,48 @@ def test_a_password_and_tls_guard_the_service(pair: tuple[Server, Server], tmp_p
         follow(replica, service.port, BY_GTID[type(source)], more=f"{tls}, {side}_PASSWORD='from here on'")
         wait_for(replica, logged(source))
         assert checksums(replica) == checksums(source)
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0", own_address()])
+def test_replicas_elsewhere_verify_the_certificate_and_need_tls_and_the_password(
+    pair: tuple[Server, Server], tmp_path: Path, listen: str
+) -> None:
+    source, replica = pair
+    write(source, 5)
+    mysql = isinstance(source, MySQLServer)
+    side, stop = ("SOURCE", "STOP REPLICA") if mysql else ("MASTER", "STOP SLAVE")
+    host = own_address()
+    (certificate, key), (other, other_key) = (
+        self_signed(tmp_path, "cert", host),
+        self_signed(tmp_path, "other"),
+    )
+    (tmp_path / "secret").write_text("from here on\n")
+    guarded: list[str | Path] = ["--user", "repl", "--password-file", tmp_path / "secret"]
+    with_tls = f", {side}_SSL=1, {side}_SSL_CA='{certificate}', {side}_SSL_VERIFY_SERVER_CERT=1"
+    known = f", {side}_PASSWORD='from here on'"
+    with Serving(
+        *guarded, "--tls-cert", certificate, "--tls-key", key, index(source), host=listen
+    ) as service:
+        for more, expected in [
+            (f", {side}_SSL=0{known}", "insecure transport"),
+            (f"{with_tls}, {side}_PASSWORD='wrong'", "Access denied"),
+            (f"{with_tls}, {side}_PASSWORD=''", "Access denied"),
+        ]:
+            follow(replica, service.port, BY_GTID[type(source)], more, host)
+            assert expected in wait_for_error(replica)
+            replica.sql(stop)
+        follow(replica, service.port, BY_GTID[type(source)], with_tls + known, host)
+        wait_for(replica, logged(source))
+        assert checksums(replica) == checksums(source)
+        replica.sql(stop)
+    # The certificate is trusted, but is another address's.
+    trusted = with_tls.replace(str(certificate), str(other)) + known
+    with Serving(
+        *guarded, "--tls-cert", other, "--tls-key", other_key, index(source), host="0.0.0.0"
+    ) as service:
+        follow(replica, service.port, BY_GTID[type(source)], trusted, host)
+        if host != LOOPBACK:
+            assert "SSL" in wait_for_error(replica)
 
 
 def test_a_replica_that_trusts_another_authority_takes_nothing(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from binx.cli.command import PATH, combined, option, parsed
 from binx.cli.options import Logs
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.servers import address_of, is_loopback, login_of, server_options, stopped_by_signals
+from binx.cli.servers import address_of, ending_of, is_loopback, login_of, server_options, stopped_by_signals
 from binx.cli.terminal import say_note, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.log.backup_position import BackupPosition
@@ -55,9 +54,9 @@ def execution_options(section: str) -> Callable[[Any], Any]:
             "address",
             type=parsed(address_of),
             default="127.0.0.1:0",
+            show_default="a free port of 127.0.0.1",
             section=section,
-            help="Where the restored server finds binx; any but a loopback address needs --listen-cert."
-            "  [default: a free port of 127.0.0.1]",
+            help="Where the restored server finds binx; any but a loopback address needs --listen-cert.",
         ),
         option("--listen-cert FILE", type=PATH, section=section, help="Certificate of binx, for TLS."),
         option("--listen-key FILE", type=PATH, section=section, help="Its private key."),
@@ -80,6 +79,10 @@ def execute_plan(
         show: prints the plan, at first without, at last with what was replayed.
     """
     login, tables, address = login_of(options["server"], options), options["tables"], options["address"]
+    if address.host in ("0.0.0.0", "::"):
+        raise UsageError(
+            f"expected the address at which the target finds binx, found {address.host}, which means all"
+        )
     certificate = options["listen_cert"]
     if certificate is None and not is_loopback(address.host):
         raise UsageError(f"{address.host} is no loopback address: it needs --listen-cert and --listen-key")
@@ -118,9 +121,7 @@ def execute_plan(
     seconds = monotonic() - begun
     show(plan, _document(outcome, seconds))
     _report(outcome, seconds)
-    if outcome.is_complete:
-        return ExitCode.DONE
-    return ExitCode.INTERRUPTED if signal.SIGINT in received else ExitCode.TERMINATED
+    return ExitCode.DONE if outcome.is_complete else ending_of(received)
 
 
 class _Watch:

@@ -16,7 +16,7 @@ import click
 
 from binx.cli.command import PATH, combined, flag, option
 from binx.cli.terminal import say_warning
-from binx.errors import UsageError
+from binx.errors import ExitCode, UsageError
 from binx.pull.connection_parameters import (
     PORT,
     Login,
@@ -107,6 +107,11 @@ def address_of(text: str) -> Address:
     if match is None or int(match[3]) > 65535:
         raise UsageError(f"expected an address such as 127.0.0.1:3307, found {text!r}")
     return Address(match[1] or match[2], int(match[3]))
+
+
+def ending_of(signals: list[int]) -> ExitCode:
+    """Return the exit code of a command that was ended by signals."""
+    return ExitCode.INTERRUPTED if signal.SIGINT in signals else ExitCode.TERMINATED
 
 
 def is_loopback(host: str) -> bool:

@@ -62,8 +62,11 @@ class Channel:
         """Set how long to wait for the client, to send or to take."""
         self._socket.settimeout(seconds)
 
-    def receive(self) -> bytes:
+    def receive(self, most: int = _MESSAGE_MAXIMUM) -> bytes:
         """Return the client's next message.
+
+        Args:
+            most: bytes that it may have.
 
         Raises:
             ConnectionLostError: the client has gone, or is silent.
@@ -73,10 +76,8 @@ class Channel:
         while True:
             head = self._take(_HEADER_SIZE)
             size = int.from_bytes(head[:3], "little")
-            if len(message) + size > _MESSAGE_MAXIMUM:
-                raise DamagedError(
-                    f"expected a message of at most {_MESSAGE_MAXIMUM >> 20} MiB, found a longer one"
-                )
+            if len(message) + size > most:
+                raise DamagedError(f"expected a message of at most {most:,} bytes, found a longer one")
             self.sequence = (head[3] + 1) % 256
             message += self._take(size)
             if size < PACKET_MAXIMUM:

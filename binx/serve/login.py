@@ -54,6 +54,8 @@ _SALT_SIZE = 20
 _SALT_FIRST = 8
 _UTF8 = 45
 _FIXED_SIZE = 32
+_MOST_BYTES = 1 << 16
+"""Of a message before a client is let in; attributes of its connection are most of it."""
 _SWITCH = b"\xfe"
 _PROVED = b"\1\3"
 """The password was proved with its hash (``fast_auth_success``): it need not be sent."""
@@ -99,10 +101,10 @@ class Entrance:
         salt = _new_salt()
         capabilities = _OURS | (Capability.SSL if self.tls is not None else Capability(0))
         channel.send(_greeting(version, number, plugin, salt, capabilities))
-        answer = channel.receive()
+        answer = channel.receive(_MOST_BYTES)
         if self.tls is not None and len(answer) == _FIXED_SIZE and _capabilities(answer) & Capability.SSL:
             channel.encrypt(self.tls)
-            answer = channel.receive()
+            answer = channel.receive(_MOST_BYTES)
         user, proof, method = _parse_answer(answer)
         if self.requires_tls and not channel.is_encrypted:
             self._refuse(
@@ -115,7 +117,7 @@ class Entrance:
             plugin = method if method in (CACHING_SHA2, NATIVE) else plugin
             salt = _new_salt()
             channel.send(_SWITCH + plugin.encode() + b"\0" + salt + b"\0")
-            proof = channel.receive()
+            proof = channel.receive(_MOST_BYTES)
         if self.account is not None and not self._is_proved(user, proof, plugin, salt):
             self._refuse(
                 channel,

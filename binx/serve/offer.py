@@ -8,9 +8,11 @@ from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from binx.errors import AbsentError, UnsupportedError, UsageError
-from binx.event.format import Flavour, FormatDescription
+from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription
+from binx.event.gtid.domains import last_of_domains
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import GtidSource
+from binx.event.gtid.sources import DomainSource, GtidSource
+from binx.event.header import HEADER_SIZE, parse_header
 from binx.kernels.transactions.table import GtidKind
 from binx.log.backup_position import BackupPosition
 from binx.log.binlog_file import BinlogFile
@@ -74,6 +76,17 @@ class Offer:
         """The GTIDs before the first log."""
         return self.logs[0].gtids_before or GtidSet()
 
+    def ahead(self, held: GtidSet) -> GtidSet:
+        """Return those of some GTIDs that come after the end: of MariaDB the last one of each domain."""
+        if not self.is_mariadb:
+            return GtidSet(run for run in held if run[0] in self.gtids.sources) - self.gtids
+        ours = last_of_domains(self.gtids)
+        return GtidSet(
+            (DomainSource(domain, server), number, number)
+            for domain, (number, server) in last_of_domains(held).items()
+            if domain in ours and number > ours[domain][0]
+        )
+
     @property
     def checksum(self) -> str:
         """What the variable binlog_checksum says."""
@@ -99,7 +112,7 @@ def offer_of(chain: Sequence[ChainLog], until: Target | Position | None = None) 
         until: where the offer ends; None for the end of the logs.
 
     Raises:
-        UsageError: the logs are of several servers, or the end is inside a transaction.
+        UsageError: the logs are of several servers, or the end is inside a transaction or an event.
         AbsentError: logs are missing between others, or the end is not in the logs.
         UnsupportedError: relay logs, or standard input, which can be read only once.
     """
@@ -160,8 +173,8 @@ def _end(chain: Sequence[ChainLog], until: Target | Position | None) -> StreamPo
         boundary = _boundary(file, until.offset)
         if boundary != until.offset:
             raise UsageError(
-                f"the position {until.offset} is inside a transaction, which begins at {boundary}; give its"
-                " beginning or its end",
+                f"the position {until.offset} is inside a transaction or an event, which begins at"
+                f" {boundary}; give its beginning or its end",
                 path=file.path,
             )
         return StreamPosition(index, until.offset)
@@ -177,7 +190,8 @@ def _end(chain: Sequence[ChainLog], until: Target | Position | None) -> StreamPo
 
 
 def _boundary(file: BinlogFile, offset: int) -> int:
-    """Return the last place up to an offset that is in no transaction."""
+    """Return the last place up to an offset at which an event ends, and which is in no transaction."""
+    position = MAGIC_SIZE
     scan = Scan(file, verify=False)
     for table in scan:
         mask = table.mask()
@@ -185,9 +199,20 @@ def _boundary(file: BinlogFile, offset: int) -> int:
         for index in table.marked(mask):
             start: int = table.value("start", index)
             return start
+        before = table.mask()
+        table.keep_range(before, "end", 0, offset)
+        if any(before):
+            position = table.value("end", before.rindex(1))
         if scan.accounted > offset:
             break
-    return min(scan.accounted, offset)
+    stop = min(scan.accounted, offset)
+    while position < stop:
+        header = file.source.window(position, position + HEADER_SIZE)
+        size = parse_header(header, position, origin=position).size
+        if position + size > stop:
+            break
+        position += size
+    return position
 
 
 def gtids_up_to(file: BinlogFile, offset: int) -> GtidSet:

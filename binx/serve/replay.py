@@ -17,6 +17,7 @@ from typing import NamedTuple
 from binx.errors import ConnectionLostError, ServerError, UnsupportedError, UsageError
 from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
+from binx.kernels.walk.scan import Level
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.chain import ChainLog
 from binx.log.held import HeldTransactions, logs_of_backup
@@ -105,12 +106,16 @@ def held_by_backup(chain: Sequence[ChainLog], backup: BackupPosition) -> GtidSet
 def effect_on_tables(
     chain: Sequence[ChainLog], plan: RecoveryPlan, tables: Sequence[tuple[str, str]]
 ) -> Tables:
-    """Return what the replay of some tables alone takes, and what it tears apart."""
+    """Return what the replay of some tables alone takes, and what it tears apart.
+
+    Raises:
+        UsageError: nothing would be replayed.
+    """
     files = {log.file.path: log.file for log in chain}
     wanted, seen = set(tables), set[tuple[str, str]]()
     touching = mixed = 0
     for part in plan.files:
-        scan = find_transactions(files[part.path])
+        scan = find_transactions(files[part.path], Level.LEVEL_TABLES, verify=False)
         for table in scan:
             names = [scan.table_name(number) for number in range(scan.table_count)]
             ours = table.mask()
@@ -122,6 +127,11 @@ def effect_on_tables(
             mixed += sum(one & other for one, other in zip(ours, others, strict=True))
             for index in table.marked(ours):
                 seen.update(names[counts[0]] for counts in table.counts_of(index))
+    if not touching:
+        raise UsageError(
+            f"no transaction to replay changes rows of {_names(tables)}; all would count as applied, so check"
+            " the names"
+        )
     return Tables(touching, mixed, tuple(name for name in tables if name not in seen))
 
 
@@ -215,6 +225,11 @@ class Replay:
         replica.declare(self._held)
         executed = replica.executed
         self._answered = monotonic()
+        if ahead := self._offer.ahead(executed):
+            raise UsageError(
+                f"the target has {ahead}, which come after the end of the plan: restore the backup again",
+                path=self._login.server,
+            )
         if self._before is None:
             self._before = executed
         if self._has_all(executed):
@@ -233,7 +248,7 @@ class Replay:
                 return self._outcome(replica, is_complete=True)
             if progress.error:
                 raise self._failure(progress.error)
-            if not progress.is_running:
+            if not (progress.receives and progress.applies):
                 raise self._failure("its replication was stopped")
             if not progress.waiting:
                 connected = now
@@ -248,7 +263,7 @@ class Replay:
 
     def _refuse_unfiltered(self, progress: ReplicaProgress | None) -> None:
         """Refuse a replica that runs with another filter, as one does that was restarted meanwhile."""
-        if progress is None or not (progress.is_running or progress.error):
+        if progress is None or not (progress.receives or progress.applies or progress.error):
             return
         wanted = {f"{db}.{table}" for db, table in self._tables}
         if wanted != set(filter(None, progress.tables.replace("`", "").split(","))):
@@ -284,8 +299,7 @@ class Replay:
         executed = replica.executed
         if is_complete and not self._has_all(executed):
             raise self._failure("it no longer has the GTIDs that it had")
-        known = (self._before or GtidSet()) | self._offer.gtids | self._held
-        own = GtidSet() if self._offer.is_mariadb else executed - known
+        own = GtidSet() if self._offer.is_mariadb else executed - (self._offer.gtids | self._held)
         return Outcome(self._applied(executed), executed, own, is_complete)
 
     def _failure(self, reason: str) -> ServerError:
@@ -298,10 +312,10 @@ class Replay:
 
 def inconsistent(tables: Sequence[tuple[str, str]], effect: Tables) -> list[str]:
     """Return what a replay of some tables alone leaves inconsistent, a sentence each."""
-    names = ", ".join(f"{quoted(db)}.{quoted(table)}" for db, table in tables)
     sentences = [
-        f"only {names} is brought to the target; all other tables stay as in the backup, so that foreign keys"
-        " between them may not hold: take the tables from there, and do not use the server as it is",
+        f"only {_names(tables)} is brought to the target; all other tables stay as in the backup, so that"
+        " foreign keys between them may not hold: take the tables from there, and do not use the server as"
+        " it is",
         f"{counted(effect.transactions, 'transaction')} to replay change their rows, {effect.mixed:,} of them"
         " those of other tables too, which part is left out",
         "statements on whole databases are run, and of others those that change these tables alone; what"
@@ -309,9 +323,12 @@ def inconsistent(tables: Sequence[tuple[str, str]], effect: Tables) -> list[str]
         "the GTIDs of all transactions count as applied, so that the rest cannot be replayed later",
     ]
     if effect.absent:
-        absent = ", ".join(f"{quoted(db)}.{quoted(table)}" for db, table in effect.absent)
-        sentences.append(f"no transaction to replay changes rows of {absent}")
+        sentences.append(f"no transaction to replay changes rows of {_names(effect.absent)}")
     return sentences
+
+
+def _names(tables: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{quoted(db)}.{quoted(table)}" for db, table in tables)
 
 
 def _starts(plan: RecoveryPlan) -> dict[str, tuple[int, int, int]]:

@@ -50,7 +50,8 @@ class ReplicaProgress(NamedTuple):
 
     Attributes:
         file: the source's log, up to whose ``position`` all is applied; empty at first.
-        is_running: whether one of its threads runs.
+        receives: whether the thread that takes events from the source runs.
+        applies: whether the one that applies them runs.
         error: of a thread that has stopped; empty for none.
         waiting: why it has no connection; empty if it has one.
         tables: the filter's tables, as the server prints them.
@@ -58,7 +59,8 @@ class ReplicaProgress(NamedTuple):
 
     file: str
     position: int
-    is_running: bool
+    receives: bool
+    applies: bool
     error: str
     waiting: str
     tables: str
@@ -98,7 +100,7 @@ class Replica(ABC):
     def refuse_unfit(self) -> None:
         """Raise UsageError if it replicates from elsewhere too."""
         for channel, progress in self._channels():
-            if channel != CHANNEL and progress.is_running:
+            if channel != CHANNEL and (progress.receives or progress.applies):
                 raise UsageError(
                     f"expected a server that nobody else writes to, found one that replicates, by the channel"
                     f" {channel or 'without a name'}; stop it first (STOP {self.word})"
@@ -186,7 +188,8 @@ class Replica(ABC):
                 ReplicaProgress(
                     file,
                     int(position),
-                    receives != "No" or applies != "No",
+                    receives != "No",
+                    applies != "No",
                     failed,
                     io_error if connecting else "",
                     tables,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from itertools import count
@@ -79,7 +80,8 @@ class Service:
         try:
             self._listener = socket.create_server(address, family=family, backlog=_BACKLOG)
         except OSError as error:
-            raise UsageError(f"cannot listen on {address}: {error.strerror or error}") from error
+            reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+            raise UsageError(f"cannot listen on {address}: {reason}") from error
         self._listener.settimeout(_ACCEPT_SECONDS)
 
     @property
@@ -96,6 +98,11 @@ class Service:
                 try:
                     connected, peer = self._listener.accept()
                 except TimeoutError:
+                    continue
+                except OSError as error:
+                    # Too many connections; some of them end.
+                    self._say(f"a connection cannot be taken: {error.strerror or error}")
+                    self.stop.wait(_ACCEPT_SECONDS)
                     continue
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -200,9 +207,9 @@ class Service:
         else:
             start = start_after_domains(offer, held) if offer.is_mariadb else start_after_set(offer, held)
         period = session.variable("source_heartbeat_period", "master_heartbeat_period") or "0"
-        after = (
-            "" if held is None else f", after {counted(held.count, 'GTID') if not offer.is_mariadb else held}"
-        )
+        after = ""
+        if held is not None:
+            after = f", after {held if held and offer.is_mariadb else counted(held.count, 'GTID')}"
         self._say(f"{name}: begins at {offer.logs[start.log].name}:{start.offset}{after}")
         return Dump(
             offer,

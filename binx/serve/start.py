@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from binx.errors import BinxError, UsageError
 from binx.event.format import MAGIC_SIZE
-from binx.event.gtid.domains import last_of_domains
+from binx.event.gtid.domains import domain_positions
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition
@@ -62,8 +62,7 @@ def start_after_set(offer: Offer, held: GtidSet) -> StreamPosition:
             f" source's binary log expiration period. The GTID set sent by the replica is '{held}', and the"
             f" missing transactions are '{missing}'"
         )
-    ours = GtidSet(run for run in held if run[0] in offer.gtids.sources)
-    if ahead := ours - offer.gtids:
+    if ahead := offer.ahead(held):
         raise FatalError(
             "Replica has more GTIDs than the source has, using the source's SERVER_UUID. This may indicate"
             " that the end of the binary log was truncated or that the last binary log file was lost. The"
@@ -80,14 +79,11 @@ def start_after_domains(offer: Offer, held: GtidSet) -> StreamPosition:
     Raises:
         FatalError: as for :func:`start_after_set`.
     """
-    ours = last_of_domains(offer.gtids)
-    for domain, (number, server) in last_of_domains(held).items():
-        if domain in ours and number > ours[domain][0]:
-            raise FatalError(
-                f"Error: connecting slave requested to start from GTID {domain}-{server}-{number}, which is"
-                f" not in the master's binlog; the logs that binx serves end with"
-                f" {domain}-{ours[domain][1]}-{ours[domain][0]}"
-            )
+    if ahead := offer.ahead(held):
+        raise FatalError(
+            f"Error: connecting slave requested to start from GTID {ahead}, which is not in the master's"
+            f" binlog; the logs that binx serves end with {domain_positions(offer.gtids)}"
+        )
     holding = HeldTransactions(BackupPosition(gtids=held), None)
     listed = [log.gtids_before for log in offer.logs]
     fitting = [

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import socket
 import ssl
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +15,14 @@ from threading import Thread
 import pymysql
 import pytest
 
-from binx.errors import AbsentError, UsageError
+from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.times import Position
 from binx.recovery.recovery_plan import Target
 from binx.serve.login import Account, Entrance
 from binx.serve.offer import offer_of
 from binx.serve.service import Address, Service
-from tests.cli.process import binx
+from tests.cli.process import BINX, binx
 from tests.conftest import TESTDATA
 
 IN_USE_AT = 4 + 17
@@ -92,12 +96,77 @@ def test_a_connection_without_tls_is_refused_where_it_is_required() -> None:
         (["--listen", "nowhere"], "expected an address"),
         (["--until", "nonsense"], "expected a GTID, a time or a position"),
         (["--until", "mysql-bin.000001:200"], "inside a transaction"),
+        (["--until", "mysql-bin.000001:130"], "which begins at 127"),
+        (["--until", "mysql-bin.000001:0"], "which begins at 4"),
     ],
 )
 def test_a_service_that_cannot_be_as_asked_does_not_start(words: list[str], expected: str) -> None:
     refused = binx("serve", *words, SHOPS[0])
     assert refused.code == 2
     assert expected in refused.err
+
+
+def test_a_target_is_not_told_to_connect_to_all_addresses() -> None:
+    refused = binx("plan", "--execute", "--from", "mysql-bin.000001:4", "--listen", "0.0.0.0:0", SHOPS[0])
+    assert refused.code == 2
+    assert "means all" in refused.err
+
+
+NOWHERE = ("--execute", "--target", "mysql://any@127.0.0.1:1", "--from", "mysql-bin.000001:4")
+
+
+@pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.parent.name)
+def test_what_a_replay_of_some_tables_alone_tears_apart_is_counted(shop: Path) -> None:
+    table = "shop.orders"
+    listed = [json.loads(line)["tables"] for line in binx("ls", "--json", shop).lines]
+    changing = [
+        names
+        for names in ({f"{one['db']}.{one['table']}" for one in each} for each in listed)
+        if table in names
+    ]
+    mixed = sum(len(names) > 1 for names in changing)
+    said = binx("plan", *NOWHERE, "--tables", table, shop).err
+    assert f"{len(changing):,} transactions to replay change their rows, {mixed:,} of them" in said
+
+
+def test_a_replay_of_no_table_is_refused() -> None:
+    refused = binx("plan", *NOWHERE, "--tables", "shop.order", SHOPS[0])
+    assert refused.code == 2
+    assert "check the names" in refused.err
+
+
+@contextmanager
+def started(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command as a process, and what it says once it listens."""
+    command = [*BINX, "serve", "--listen", "127.0.0.1:0", *words, str(SHOPS[0])]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            yield process, process.stderr.readline()
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "code"),
+    [
+        ([], signal.SIGTERM, ExitCode.DONE),
+        ([], signal.SIGINT, ExitCode.INTERRUPTED),
+        (["--once"], signal.SIGTERM, ExitCode.TERMINATED),
+        (["--once"], signal.SIGINT, ExitCode.INTERRUPTED),
+    ],
+)
+def test_a_service_that_is_ended_before_it_has_served_does_not_say_that_it_has(
+    words: list[str], number: signal.Signals, code: ExitCode
+) -> None:
+    with started(*words) as (process, _):
+        process.send_signal(number)
+        assert process.wait() == code
+
+
+def test_a_date_alone_is_a_time_and_no_gtid_of_mariadb() -> None:
+    with started("--until", "2020-01-01") as (_, said):
+        assert "GTIDs none" in said
 
 
 def test_logs_with_a_gap_are_not_offered(tmp_path: Path) -> None:
@@ -110,3 +179,10 @@ def test_logs_with_a_gap_are_not_offered(tmp_path: Path) -> None:
 def test_logs_of_two_servers_are_not_offered() -> None:
     with open_chain([str(shop) for shop in SHOPS]) as chain, pytest.raises(UsageError, match="one server"):
         offer_of(chain)
+
+
+def test_who_has_not_logged_in_cannot_make_it_take_a_large_message() -> None:
+    with serving(SHOPS[0]) as port, socket.create_connection(("127.0.0.1", port)) as client:
+        assert client.recv(4096)
+        client.sendall(b"\xff\xff\xff\x01")
+        assert client.recv(4096) == b""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 from time import monotonic
@@ -12,7 +11,7 @@ import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import QUIET, as_json_option
-from binx.cli.servers import login_of, server_options, stopped_by_signals
+from binx.cli.servers import ending_of, login_of, server_options, stopped_by_signals
 from binx.cli.terminal import is_terminal, say_note, terminal_width, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
@@ -140,7 +139,7 @@ def pull_command(
         show.clear()
     show.note(f"{pull.progress.log}, position {pull.progress.position:,}: all before it is here")
     if ended and not request.follow:
-        return ExitCode.INTERRUPTED if ended[0] == signal.SIGINT else ExitCode.TERMINATED
+        return ending_of(ended)
     return ExitCode.DONE if done else ExitCode.LOSSES
 
 

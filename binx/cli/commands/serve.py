@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from datetime import tzinfo
 from pathlib import Path
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import ZONE, Logs, log_options
-from binx.cli.servers import address_of, is_loopback, stopped_by_signals
+from binx.cli.servers import address_of, ending_of, is_loopback, stopped_by_signals
 from binx.cli.terminal import say_note
 from binx.errors import ExitCode, SourceError, UsageError
 from binx.log.selection.options import parse_gtids, resolved
@@ -35,6 +37,9 @@ EXAMPLES = (
 )
 
 WHO = "Who may connect"
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
+"""MariaDB's GTIDs look alike, but are not written with zeros."""
 
 
 @command("serve", examples=EXAMPLES)
@@ -74,17 +79,20 @@ def serve_command(
         offer = offer_of(chain, target)
     say = (lambda _: None) if logs.quiet else say_note
     service = Service(offer, entrance, address, say, once=once)
-    say(
-        f"listening on {service.address}: {offer.logs[0].name} to {offer.end_name}, of"
-        f" {offer.description.server_version}; GTIDs {offer.gtids or 'none'}"
-    )
-    with stopped_by_signals(service.stop):
+    with stopped_by_signals(service.stop) as received:
+        say(
+            f"listening on {service.address}: {offer.logs[0].name} to {offer.end_name}, of"
+            f" {offer.description.server_version}; GTIDs {offer.gtids or 'none'}"
+        )
         service.run()
-    return ExitCode.DONE
+    # Where it ends only on request, SIGTERM is that.
+    return ending_of(received) if signal.SIGINT in received or (received and once) else ExitCode.DONE
 
 
 def _until(text: str, paths: tuple[str, ...], zone: tzinfo) -> Target | Position:
-    """Read the end: a GTID set, a time, or a position, which a text is in this order."""
+    """Read the end: a GTID set, a time, or a position, which a text is in this order; a date is a time."""
+    if _DATE.match(text):
+        return Target(TargetKind.TIME, time=parse_zoned_time(text, zone))
     try:
         return Target(TargetKind.GTIDS, gtids=resolved(parse_gtids(text), paths))
     except UsageError:

@@ -90,9 +90,14 @@ class History(NamedTuple):
         done = subprocess.run(self.words(*more), capture_output=True, text=True, timeout=SECONDS, check=False)
         return Ended(done.returncode, done.stdout, done.stderr)
 
-    def begin(self) -> subprocess.Popen[bytes]:
-        """Start the command."""
-        return subprocess.Popen(self.words(), stdout=subprocess.DEVNULL)
+    def begin(self) -> subprocess.Popen[str]:
+        """Start the command, and wait until the target has its logs, or it has ended."""
+        process = subprocess.Popen(self.words(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        for line in process.stderr:
+            if ": begins at " in line:
+                break
+        return process
 
     def restore(self) -> None:
         """Leave the target with what the backup has, and nothing of earlier replays."""
@@ -224,14 +229,15 @@ def test_it_goes_on_whatever_is_killed(history: History, number: int) -> None:
                 kill_sessions(history.target)
             else:
                 cut_connections(process)
-        assert process.wait(SECONDS) == 0
+        said = process.communicate(timeout=SECONDS)[1]
+        assert process.returncode == 0, said
     finally:
         process.kill()
         process.wait()
     is_there(history, history.stops[-1], history.execute())
 
 
-def wait_for_rows(history: History, process: subprocess.Popen[bytes], count: int) -> None:
+def wait_for_rows(history: History, process: subprocess.Popen[str], count: int) -> None:
     """Wait until the target has some rows more, or the replay has ended."""
     while process.poll() is None:
         if int(history.target.query("SELECT COUNT(*) FROM shop.marks")[0][0] or 0) >= count:
@@ -246,7 +252,7 @@ def kill_sessions(server: Server) -> None:
             server.sql(f"KILL {number}")
 
 
-def cut_connections(process: subprocess.Popen[bytes]) -> None:
+def cut_connections(process: subprocess.Popen[str]) -> None:
     """Cut a process's connections over the network, as a failure of it does."""
     call, own = ctypes.CDLL(None).syscall, os.pidfd_open(process.pid)
     for file in Path(f"/proc/{process.pid}/fd").iterdir():
@@ -269,6 +275,7 @@ def test_one_table_alone_is_brought_forward_and_what_that_tears_is_said(history:
     assert state["shop.t1"] == history.stops[-1].state["shop.t1"]
     assert {name: state[name] for name in others} == others
     assert "all other tables stay as in the backup" in ended.err
+    assert "warning: 0 transactions" not in ended.err
 
 
 def test_a_target_that_is_not_the_backup_is_refused(history: History) -> None:
@@ -281,6 +288,27 @@ def test_a_target_that_is_not_the_backup_is_refused(history: History) -> None:
     ended = history.execute()
     assert ended.code == 2
     assert "restore the backup first" in ended.err
+
+
+def test_a_target_that_is_after_the_end_is_refused(history: History) -> None:
+    history.restore()
+    last, earlier = history.stops[-1], history.stops[0]
+    is_there(history, last, history.execute())
+    ended = history.execute(*earlier.asked)
+    assert ended.code == 2
+    assert "restore the backup again" in ended.err
+    assert replicated(history.target) == last.state
+
+
+def test_what_the_target_has_written_itself_is_named(history: History) -> None:
+    if not isinstance(history.target, MySQLServer):
+        pytest.skip("the GTIDs that MariaDB has replicated do not have its own")
+    history.restore()
+    history.target.sql("CREATE DATABASE own")
+    ended = history.execute()
+    assert ended.code == 0, ended.err
+    uuid = history.target.query("SELECT @@server_uuid")[0][0]
+    assert f"in neither backup nor logs: {uuid}:1" in ended.err
 
 
 def test_an_account_with_the_grants_that_are_documented_is_enough(history: History) -> None:

@@ -25,6 +25,7 @@ from tests.live.serve.replicas import (
     wait_for,
     wait_for_error,
 )
+from tests.object_store import Bucket
 from tests.pull.wire import events_of
 
 BY_GTID = {MySQLServer: "SOURCE_AUTO_POSITION=1", MariaDBServer: "MASTER_USE_GTID=slave_pos"}
@@ -172,14 +173,22 @@ def test_packets_of_any_size_go_through(pair: tuple[Server, Server]) -> None:
         assert checksums(replica) == checksums(source)
 
 
-def test_an_archive_is_a_source(pair: tuple[Server, Server], tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["folder", "object store"])
+def test_an_archive_is_a_source_byte_for_byte(
+    pair: tuple[Server, Server], tmp_path: Path, request: pytest.FixtureRequest, where: str
+) -> None:
     source, replica = pair
     write(source, 50)
-    assert binx("archive", "--quiet", index(source), "--to", tmp_path / "archive").code == 0
-    with Serving(tmp_path / "archive") as service:
+    place = str(tmp_path / "archive")
+    if where == "object store":
+        place = Bucket(request.getfixturevalue("service"), request.node.nodeid).uri
+    assert binx("archive", "--quiet", index(source), "--to", place).code == 0
+    with Serving(place) as service:
         follow(replica, service.port, BY_GTID[type(source)])
         wait_for(replica, logged(source))
-        assert checksums(replica) == checksums(source)
+    assert checksums(replica) == checksums(source)
+    relay = sorted(replica.binlog_folder.glob("relay.0*"))
+    assert transaction_events(relay) == transaction_events(source.binlogs())
 
 
 def test_logs_that_their_server_encrypted_are_a_source(pair: tuple[Server, Server]) -> None:
@@ -308,6 +317,23 @@ def test_what_a_replica_has_too_much_is_refused(pair: tuple[Server, Server]) -> 
         error = wait_for_error(replica)
         assert "1236" in error
         assert "more GTIDs than the source has" in error or "not in the master's binlog" in error
+
+
+def test_what_a_replica_has_written_itself_is_as_with_a_source(pair: tuple[Server, Server]) -> None:
+    source, replica = pair
+    write(source, 5)
+    with Serving(index(source)) as service:
+        if isinstance(replica, MySQLServer):
+            replica.sql("CREATE DATABASE own")
+            follow(replica, service.port, BY_GTID[MySQLServer])
+            wait_for(replica, logged(source))
+            assert f"{replica.query('SELECT @@server_uuid')[0][0]}:1" in logged(replica)
+            assert checksums(replica) == checksums(source)
+        else:
+            replica.sql("SET GLOBAL gtid_slave_pos = '0-99-3'")
+            follow(replica, service.port, BY_GTID[MariaDBServer])
+            assert "diverged" in wait_for_error(replica)
+            service.wait_until_said("1236")
 
 
 def test_two_replicas_are_served_at_once(pair: tuple[Server, Server], tmp_path: Path) -> None:

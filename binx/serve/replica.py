@@ -73,8 +73,7 @@ class Replica(ABC):
     side: str
     by_gtid: tuple[str, ...]
 
-    def __init__(self, connection: Connection, version: str) -> None:
-        self.version = version
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     @property
@@ -323,6 +322,6 @@ def connected_replica(login: Login, flavour: Flavour) -> Iterator[Replica]:
                 " binx plan prints may lead there",
                 path=login.server,
             )
-        yield (MariaDBReplica if found is Flavour.MARIADB else MySQLReplica)(connection, version)
+        yield (MariaDBReplica if found is Flavour.MARIADB else MySQLReplica)(connection)
     finally:
         connection.close()

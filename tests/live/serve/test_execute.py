@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ SEED = os.environ.get("SEED", "execute")
 TARGETS = int(os.environ.get("TARGETS", "2"))
 KILLS = int(os.environ.get("KILLS", "2"))
 MOMENTS = 5
-MARKS = 200
+MARKS = 400
 VICTIMS = ("binx", "server", "session", "connection")
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "point-in-time-recovery.md"
 GRANTS: dict[type[Server], str] = {
@@ -212,14 +211,19 @@ def test_a_restored_server_is_brought_to_where_a_replica_was_stopped(history: Hi
 def test_it_goes_on_whatever_is_killed(history: History, number: int) -> None:
     rng = random.Random(f"{SEED} kill {number}")
     history.restore()
-    counts = sorted(rng.sample(range(1, MOMENTS * MARKS * 9 // 10), len(VICTIMS)))
+    counts = sorted(rng.sample(range(1, MOMENTS * MARKS // 2), len(VICTIMS)))
+    killed = []
     process = history.begin()
     try:
         for victim, count in zip(rng.choices(VICTIMS, k=len(VICTIMS)), counts, strict=True):
             wait_for_rows(history, process, count)
+            if process.poll() is not None:
+                # A replica applies what it has received while binx or the connection is away.
+                break
+            killed.append(victim)
             if victim == "binx":
                 process.kill()
-                assert process.wait() == -signal.SIGKILL
+                process.wait()
                 process = history.begin()
             elif victim == "server":
                 history.target.kill()
@@ -234,6 +238,8 @@ def test_it_goes_on_whatever_is_killed(history: History, number: int) -> None:
     finally:
         process.kill()
         process.wait()
+    print("killed:", *killed)
+    assert killed
     is_there(history, history.stops[-1], history.execute())
 
 

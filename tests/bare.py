@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,16 @@ COMMANDS = (
     ("query", "SELECT count(*) AS n FROM shop.orders", "/logs/mysql-bin.000003"),
 )
 """What is run in both roots, and has to print the same in both."""
+
+
+GTID = "bf1c133d-e590-11f1-8de0-02fc00000001:903"
+SINCE = ("--since", "2026-11-21T09:48:53.46")
+FIRST = (
+    ("ls", *SINCE, "--limit", "3", "/logs/mysql-bin.000003"),
+    ("extract", "--gtid", GTID, "/logs/mysql-bin.index", "-o", "/one.binlog", "--force"),
+    ("why", "--table", "shop.customers", "--pk", "8", *SINCE, "--limit", "1", "/logs/mysql-bin.index"),
+)
+"""The first three commands of README.md."""
 
 
 def make_root(name: str, *packages: str) -> Path:
@@ -60,6 +71,14 @@ def install_wheel() -> tuple[Path, str]:
     root = make_root("wheel", "python3-venv")
     shutil.copytree(PROJECT / "dist" / "wheels", root / "wheels", dirs_exist_ok=True)
     run(root, "python3", "-m", "venv", "--clear", "/opt/binx")
+    began = time.monotonic()
+    [wheel] = (root / "wheels").glob("binx_binlog-*.whl")
+    run(
+        root, "/opt/binx/bin/pip", "install", "--no-index", "--find-links", "/wheels", f"/wheels/{wheel.name}"
+    )
+    for command in FIRST:
+        run(root, "/opt/binx/bin/binx", *command)
+    print(f"pip install and README's first three commands: {time.monotonic() - began:.0f} s")
     run(root, "/opt/binx/bin/pip", "install", "--no-index", "--find-links", "/wheels", "binx-binlog[query]")
     return root, "/opt/binx/bin/binx"
 

@@ -11,22 +11,22 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from os import PathLike, fspath, getpid
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from binx.api.logs import Binlogs, Transactions, state_of
 from binx.api.open_logs import open as open_logs
-from binx.errors import AbsentError, BinxError, UsageError
+from binx.errors import AbsentError, BinxError, BinxWarning, UsageError
 from binx.lake.dataset.manifests import is_data_set
 from binx.lake.place import LakeStore
 from binx.lake.published.views import DuckDb
-from binx.lake.state.output_folder import STATE
+from binx.lake.state.output_folder import STATE, Output
 from binx.lake.table_changes import FACTS, read_changes, read_facts, read_schemas
 from binx.lake.table_name import TableName
 from binx.version import install_command
@@ -37,12 +37,10 @@ if TYPE_CHECKING:
 
     Batches = Callable[[], Iterable[pa.RecordBatch]]
     Located = tuple[tuple[str, str], pa.Schema, Batches]
+    Source = Transactions | str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _QUERIES = ("SELECT", "EXPLAIN", "MULTI")
 """What queries are to DuckDB's parser; MULTI is a PIVOT."""
-
-_RESERVED = ("information_schema", "pg_catalog")
-"""Names of schemas that DuckDB keeps for itself."""
 
 _STATE_CALL = re.compile(
     r"\bstate\s*\(\s*'(?P<table>(?:[^']|'')*)'\s*"
@@ -56,7 +54,6 @@ SELECT * FROM query_table('{_STATE_TABLE}' || md5(name || chr(10) || moment))"""
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DECIMAL", "FLOAT", "DOUBLE")
 _FOLDER = re.compile(r"^(CREATE OR REPLACE MACRO \w+\(\) AS ).*;$", re.MULTILINE)
-_ROW = "binx row"
 _BATCH_ROWS = 10_000
 
 
@@ -68,7 +65,8 @@ class Database:
     tables there are the views that the load wrote. Rows are read while a query runs.
 
     Args:
-        source: opened logs or selected transactions; or a folder or URI of a data set or loaded tables.
+        source: opened logs or selected transactions; paths of logs; or a folder or URI of a data set or
+            loaded tables.
         is_isolated: whether SQL can read no other files.
 
     Attributes:
@@ -78,30 +76,35 @@ class Database:
         BinxError: DuckDB is not installed, or the source cannot be read.
     """
 
-    def __init__(self, source: Transactions | str | PathLike[str], *, is_isolated: bool = False) -> None:
+    def __init__(self, source: Source, *, is_isolated: bool = False) -> None:
         try:
             import duckdb
         except ImportError:
             raise BinxError(f"queries need the package duckdb: {install_command('query')}") from None
-        self._source = source if isinstance(source, Transactions) else fspath(source)
+        self._closing = ExitStack()
+        if isinstance(source, str | PathLike):
+            source = fspath(source) if has_tables(fspath(source)) else [source]
+        if not isinstance(source, Transactions | str):
+            source = self._closing.enter_context(open_logs(source))
+        self._source = source
+        self._loaded: Output | None = None
         self._failures: list[Exception] = []
         self._lock = Lock()
         spill = Path(tempfile.gettempdir()) / f"binx-query-{getpid()}"
         self.connection = duckdb.connect(config={"temp_directory": str(spill)})
+        self._closing.callback(self.connection.close)
         # Where Python has no main file, DuckDB draws a bar on standard output, among the rows.
-        self._run("SET enable_progress_bar = false")
-        self._run("SET python_enable_replacements = false")
+        self._run("SET enable_progress_bar = false; SET python_enable_replacements = false")
         self._run("SET TimeZone = 'UTC'")
-        self._is_loaded = not isinstance(self._source, Transactions) and not is_data_set(self._source)
         with self._errors():
             self._run(_MACRO)
-            if self._is_loaded:
-                self._add_loaded(LakeStore(str(self._source)))
-            else:
+            if isinstance(source, Transactions) or is_data_set(source):
                 self._add_views()
+            else:
+                self._loaded = Output(LakeStore(source))
+                self._add_loaded(self._loaded.place)
             if is_isolated:
-                self._run("SET enable_external_access = false")
-                self._run("SET lock_configuration = true")
+                self._run("SET enable_external_access = false; SET lock_configuration = true")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._source}>"
@@ -109,14 +112,12 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close DuckDB's connection; the source stays open."""
-        self.connection.close()
+        """Close DuckDB's connection, and logs that were given as paths."""
+        self._closing.close()
 
     def sql(self, text: str) -> duckdb.DuckDBPyRelation:
         """Return the result of a query, which is computed when it is fetched.
@@ -125,6 +126,9 @@ class Database:
             UsageError: it is wrong, or not one query.
             AbsentError: it asks for a table that does not exist.
             BinxError: DuckDB cannot answer it, or what it needs cannot be read.
+
+        Warns:
+            BinxWarning: what is missing from a table that it names.
         """
         self._failures.clear()
         with self._errors():
@@ -134,7 +138,12 @@ class Database:
             for call in _STATE_CALL.finditer(text):
                 table, moment = ((call[name] or "").replace("''", "'") for name in ("table", "moment"))
                 self._add_state(table, moment)
-            return self.connection.sql(text)
+            result = self.connection.sql(text)
+        for record in () if self._loaded is None else self._loaded.state.records.values():
+            if not record.is_accepted and record.name.table.lower() in text.lower():
+                for reason in record.told:
+                    warnings.warn(f"{record.name} is incomplete: {reason}", BinxWarning, stacklevel=2)
+        return result
 
     def texts(self, text: str) -> tuple[list[bool], list[str], Iterator[tuple[str | None, ...]]]:
         """Return whether a result's columns are numbers, their names, and its rows as texts, NULL as None."""
@@ -143,33 +152,26 @@ class Database:
         return numeric, result.columns, self._fetched(result.project("COLUMNS(*)::VARCHAR"))
 
     def json(self, text: str) -> Iterator[str]:
-        """Yield the rows of a result as JSON objects."""
-        self.sql(text).create_view(_ROW)
-        row = DuckDb.name(_ROW)
-        yield from (
-            line for (line,) in self._fetched(self.connection.sql(f"SELECT to_json({row}) FROM {row}"))
-        )
+        """Yield the rows of a result as JSON objects; numbers that JSON does not have are null."""
+        finite = _replaced(self.sql(text), ("FLOAT", "DOUBLE"), "CASE WHEN isfinite({0}) THEN {0} END")
+        rows = finite.set_alias("row").project('to_json("row")')
+        yield from (line for (line,) in self._fetched(rows))
 
     def batches(self, text: str) -> pa.RecordBatchReader:
         """Return a result as a stream of Arrow, with durations for intervals, such as of TIME columns."""
         import pyarrow as pa
 
         result = self.sql(text)
-        times = [name for name, kind in zip(result.columns, result.types, strict=True) if kind == "INTERVAL"]
-        if times:
-            lengths = (f"epoch_us({name}) AS {name}" for name in map(DuckDb.name, times))
-            result = result.project(f"* REPLACE ({', '.join(lengths)})")
+        times = {name for name, kind in zip(result.columns, result.types, strict=True) if kind == "INTERVAL"}
         with self._errors():
-            reader = result.to_arrow_reader(_BATCH_ROWS)
-        duration = pa.duration("us")
+            reader = _replaced(result, ("INTERVAL",), "epoch_us({0})").to_arrow_reader(_BATCH_ROWS)
         schema = pa.schema(
-            [field.with_type(duration) if field.name in times else field for field in reader.schema]
+            [field.with_type(pa.duration("us")) if field.name in times else field for field in reader.schema]
         )
 
         def batches() -> Iterator[pa.RecordBatch]:
             with self._errors():
-                for batch in reader:
-                    yield batch.cast(schema)
+                yield from (batch.cast(schema) for batch in reader)
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -217,14 +219,14 @@ class Database:
     def _add_views(self) -> None:
         taken: set[str] = set()
         for (db, table), schema, batches in self._tables():
-            inside, name = (f"{db}_" if db.lower() in _RESERVED else db), table
+            name = table
             # To DuckDB, names that differ by case alone are one.
-            while (registered := f"{inside}.{name}" if db else name).lower() in taken:
+            while (registered := f"{db}.{name}" if db else name).lower() in taken:
                 name += "_"
             taken.add(registered.lower())
             self.connection.register(registered, _ScannedTable(self, schema, batches))
             if db:
-                within = f"memory.{DuckDb.name(inside)}"
+                within = f"memory.{DuckDb.name(db)}"
                 self._run(f"CREATE SCHEMA IF NOT EXISTS {within}")
                 self._run(f"CREATE VIEW {within}.{DuckDb.name(name)} AS FROM {DuckDb.name(registered)}")
 
@@ -254,10 +256,13 @@ class Database:
         source, at = self._source, moment or None
         if isinstance(source, Binlogs):
             rows = source.state(table, at)
-        elif isinstance(source, Transactions) or self._is_loaded:
-            raise UsageError("expected a data set, or logs without a selection, for state()")
-        else:
+        elif isinstance(source, str) and self._loaded is None:
             rows = state_of(source, TableName.parse(table), at, (), None)
+        else:
+            raise UsageError(
+                "state() needs a data set, or logs without a selection; loaded tables have views of their"
+                " history, and of versions with binx load --scd2"
+            )
         digest = hashlib.md5(f"{table}\n{moment}".encode(), usedforsecurity=False).hexdigest()
         self.connection.register(_STATE_TABLE + digest, rows)
 
@@ -280,6 +285,15 @@ class _ScannedTable:
         return reader.__arrow_c_stream__(requested_schema)
 
 
+def _replaced(
+    result: duckdb.DuckDBPyRelation, kinds: Sequence[str], expression: str
+) -> duckdb.DuckDBPyRelation:
+    """Return a result whose columns of some types are replaced by an expression of them."""
+    names = [DuckDb.name(n) for n, kind in zip(result.columns, result.types, strict=True) if kind in kinds]
+    new = ", ".join(f"{expression.format(name)} AS {name}" for name in dict.fromkeys(names))
+    return result.project(f"* REPLACE ({new})") if new else result
+
+
 def has_tables(path: str) -> bool:
     """Whether a path is a data set or loaded tables, and not binary logs."""
     if "://" not in path and not Path(path).is_dir():
@@ -287,22 +301,7 @@ def has_tables(path: str) -> bool:
     return is_data_set(path) or LakeStore(path).read(STATE) is not None
 
 
-def query(sql: str, source: Transactions | str | PathLike[str] | Sequence[str | PathLike[str]]) -> pa.Table:
-    """Answer a query with DuckDB, as ``binx query`` does; see :class:`Database` for what it can ask.
-
-    Args:
-        source: opened logs or selected transactions; paths of logs; or a data set, or loaded tables.
-
-    Raises:
-        UsageError: the query is wrong.
-        AbsentError: it asks for a table that does not exist.
-        BinxError: DuckDB is not installed or cannot answer it, or what it needs cannot be read.
-    """
-    if isinstance(source, Transactions):
-        return Database(source).batches(sql).read_all()
-    if isinstance(source, str | PathLike):
-        if has_tables(fspath(source)):
-            return Database(source).batches(sql).read_all()
-        source = [source]
-    with open_logs(source) as log:
-        return Database(log).batches(sql).read_all()
+def query(sql: str, source: Source) -> pa.Table:
+    """Answer a query with DuckDB, as ``binx query`` does; :meth:`Database.sql` says what may be raised."""
+    with Database(source) as database:
+        return database.batches(sql).read_all()

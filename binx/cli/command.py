@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
+from click.formatting import wrap_text
 
 from binx.cli.defaults import SHARED, read_config, settings_of, variable_name
 from binx.errors import BinxError
@@ -70,13 +71,11 @@ class Command(click.Command):
         brief: str = "",
         **settings: Any,
     ) -> None:
-        help_names = [HELP] if brief else list(HELP_NAMES)
-        context = {"max_content_width": _WIDTH, "help_option_names": help_names}
+        context = {"max_content_width": _WIDTH, "help_option_names": [HELP]}
         super().__init__(name, context_settings=context, **settings)
         self.examples = tuple(examples)
         self.brief = frozenset(brief.split())
-        if brief:
-            self.params.append(_brief_help_option())
+        self.params.append(_brief_help_option())
         self.takes_defaults = takes_defaults
         for long_name, option in self.options.items():
             variables = [variable_name(name, long_name)]
@@ -120,7 +119,7 @@ class Command(click.Command):
             records = [
                 record
                 for entry in parameters
-                if not is_brief or getattr(entry, "long_name", "") in self.brief
+                if not is_brief or not self.brief or getattr(entry, "long_name", "") in self.brief
                 if (record := entry.get_help_record(ctx)) is not None
             ]
             if records:
@@ -132,9 +131,9 @@ class Command(click.Command):
         is_brief = ctx.meta.get(BRIEF_HELP, False)
         formatter.write("\nExamples:\n")
         for example in self.examples[:_BRIEF_EXAMPLES] if is_brief else self.examples:
-            formatter.write(f"  # {example.purpose}\n")
+            formatter.write(wrap_text(example.purpose, formatter.width, "  # ", "  # ") + "\n")
             formatter.write("".join(f"{line}\n" for line in _shell_lines(example.line, formatter.width)))
-        if is_brief:
+        if is_brief and (self.brief or len(self.examples) > _BRIEF_EXAMPLES):
             formatter.write(f"\nAll options and examples: {ctx.command_path} {HELP}\n")
 
 

@@ -31,6 +31,25 @@ _TRACEBACK = "BINX_TRACEBACK"
 _CHANGED = "--no-checksums takes the bytes as they are"
 _DAMAGE = "--on-damage salvage goes on after it and lists what could not be read"
 _ALL_DAMAGE = "`binx verify` finds all damage"
+_OF_MYSQLBINLOG = {
+    "--base64-output": "binx show prints row changes with their values",
+    "--disable-log-bin": "run SET sql_log_bin = 0 before the SQL that binx extract writes",
+    "--force-read": "--on-damage salvage reads on after damage",
+    "--skip-gtids": "give mysqlbinlog --skip-gtids the log that binx extract writes",
+    "--verify-binlog-checksum": "checksums are verified, unless --no-checksums is given",
+    **dict.fromkeys(
+        (
+            "-R",
+            "--read-from-remote-server",
+            "--read-from-remote-master",
+            "--raw",
+            "--to-last-log",
+            "--stop-never",
+        ),
+        "binx pull copies logs from a server",
+    ),
+}
+"""Options of mysqlbinlog that no command has, and what does the same."""
 
 
 class _TerminatedError(BaseException):
@@ -102,8 +121,10 @@ def _usage_message(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx is not None else PROGRAM
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         names = {name for param in error.ctx.command.get_params(error.ctx) for name in param.opts}
-        near = did_you_mean(error.option_name, names.difference(HELP_NAMES))
-        message = f"no such option {error.option_name!r}{near}"
+        name = error.option_name
+        instead = _OF_MYSQLBINLOG.get(name)
+        near = f"; {instead}" if instead else did_you_mean(name, names.difference(HELP_NAMES))
+        message = f"no such option {name!r}{near}"
     elif isinstance(error, NoSuchCommand):
         message = f"there is {unknown('command', error.command_name, NAMES)}"
     else:

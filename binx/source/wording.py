@@ -42,14 +42,14 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the nearest of the names that exist to one that is unknown; None if none is near.
 
-    Near is a name that begins with it, or differs from it in at most a third of its characters: one too many,
-    one missing, another one, or two neighbours swapped. Case counts little.
+    Near is a name that begins with it, or differs from it in at most a third of its characters, in one if it
+    has three to five: one too many, one missing, another one, or two neighbours swapped. Case counts little.
     """
     near: tuple[int, int, str] | None = None
     typed = name.casefold()
     for candidate in names:
         other = candidate.casefold()
-        limit = max(1, len(typed) // 3)
+        limit = max(len(typed) > 2, len(typed) // 3)
         if abs(len(other) - len(typed)) <= limit and (distance := _distance(typed, other)) <= limit:
             found = (distance, 0, candidate)
         elif len(typed) >= _SHORTEST_BEGINNING and other.startswith(typed):

@@ -19,6 +19,8 @@ def test_paths_opened_logs_and_selections_answer() -> None:
     sql = "SELECT count(*) AS n FROM transactions"
     assert binx.query(sql, LOGS).to_pylist() == [{"n": 1629}]
     assert binx.query(sql, LOGS[0]).to_pylist() == [{"n": 374}]
+    with binx.Database(LOGS) as database:
+        assert database.batches(sql).read_all().to_pylist() == [{"n": 1629}]
     with binx.open(LOGS) as log:
         assert binx.query(sql, log).to_pylist() == [{"n": 1629}]
         assert binx.query(sql, log.select(limit=5)).to_pylist() == [{"n": 5}]

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import binx as library
+from binx.lake.state.json_records import to_json
+from binx.lake.state.loaded_state import State
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, binx_with, on_terminal
 
@@ -91,7 +93,7 @@ def test_loaded_tables_are_found_where_they_are_now(shop: Shop, lake: Path, tmp_
     moved = tmp_path / "it's moved"
     shutil.copytree(lake, moved)
     (moved / "_manifest").rename(tmp_path / "manifest")
-    (moved / "_state.json").write_text("{}")
+    (moved / "_state.json").write_bytes(to_json(State()))
     history = KINDS.replace("shop.orders", "shop.orders_history")
     assert answer(history, moved) == answer(KINDS, *shop.logs)
 
@@ -122,6 +124,11 @@ def test_rows_are_written_as_csv_and_parquet(shop: Shop, tmp_path: Path) -> None
     assert {"838:59:59", "-838:59:59"} & {row[3] for row in rows}
 
 
+def test_numbers_that_json_does_not_have_are_null(shop: Shop) -> None:
+    sql = 'SELECT 1.0 / 0 AS a, \'nan\'::FLOAT AS "b""", 0.5::DOUBLE AS c'
+    assert answer(sql, shop.logs[0]) == [{"a": None, 'b"': None, "c": 0.5}]
+
+
 def test_a_terminal_gets_columns_and_a_pipe_lines(shop: Shop) -> None:
     piped = binx("query", KINDS, *shop.logs)
     assert piped.lines[0] == "_change_type\tn"
@@ -143,6 +150,16 @@ def test_a_terminal_gets_columns_and_a_pipe_lines(shop: Shop) -> None:
         ("SELECT 'x'::INT", 1, "Could not convert string 'x'"),
         ("FROM state('shop.' || lower('ORDERS'))", 4, "expected two texts in state()"),
         ("FROM state('shop.nothing')", 4, "there is no table shop.nothing"),
+        (
+            "FROM state('shop.orders', 'then')",
+            2,
+            "expected a moment: a time, a GTID or FILE:POS, found 'then'",
+        ),
+        (
+            "FROM state('shop.orders', '4711')",
+            2,
+            "expected a moment: a time, a GTID or FILE:POS, found '4711'",
+        ),
     ],
 )
 def test_a_wrong_query_is_told(shop: Shop, sql: str, code: int, message: str, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_database_to_rename_that_no_transaction_has_is_a_warning(
     kind: str, shop: Shop, tmp_path: Path
 ) -> None:
     one = "extract", "--kind", "dml", "--limit", "1", "--format", kind, "--force", "-o", tmp_path / "one"
-    ended = binx(*one, "--rewrite-db", "shp=test", shop.logs[0])
+    ended = binx(*one, "--rewrite-db", "shp->test", shop.logs[0])
     assert "no database shp in what was written; did you mean shop?" in ended.err
     assert "--rewrite-db" not in binx(*one, "--rewrite-db", "shop=test", shop.logs[0]).err
 
@@ -110,16 +110,11 @@ def test_names_of_mysqlbinlogs_options_are_taken(shop: Shop, tmp_path: Path) -> 
     assert binx("ls", *given, *shop.logs).out == binx("ls", *own, *shop.logs).out != ""
     first = json.loads(binx("ls", "--json", "-j", "373", "--limit", "1", shop.logs[0]).out)
     assert first["start"] == 373
-    assert binx("show", "--hexdump", "--limit", "1", shop.logs[0]).out == (
+    assert binx("show", "-H", "--limit", "1", shop.logs[0]).out == (
         binx("show", "--hex", "--limit", "1", shop.logs[0]).out
     )
     out = tmp_path / "undo"
-    assert (
-        binx(
-            "extract", "--flashback", "--kind", "dml", "--table", "shop.visits", "-r", out, shop.logs[0]
-        ).code
-        == 0
-    )
+    assert binx("extract", "-B", "--kind", "dml", "--table", "shop.visits", "-r", out, shop.logs[0]).code == 0
     assert out.read_bytes() == binx_bytes(shop.logs[0], tmp_path / "same")
 
 

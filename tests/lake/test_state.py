@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from binx import BinxWarning, query
 from binx.lake.at_moment import table_at
 from binx.lake.status import load_status
 from tests.lake.conftest import Load, Loaded
@@ -166,6 +167,8 @@ def test_a_given_key_follows_renamed_columns_and_is_a_loss_without_them(
         3,
         ["it has no columns id, which --key gave as its key"],
     )
+    with pytest.warns(BinxWarning, match="shop.orders is incomplete: it has no columns id"):
+        assert query("SELECT count(*) AS n FROM shop.orders", tmp_path / "out").to_pylist() == [{"n": 2}]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,11 @@ EXAMPLES = (
 )
 
 
-@command("base", examples=EXAMPLES)
+@command(
+    "base",
+    examples=EXAMPLES,
+    brief="output table schema as from-gtid from drop-columns hash-columns hash-key force json",
+)
 @DATA_SET
 @option(
     "--table DB.TABLE", "tables", multiple=True, help="Only these tables; * and ? match. May be repeated."

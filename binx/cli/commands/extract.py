@@ -84,7 +84,7 @@ def parse_renaming(text: str) -> tuple[str, str]:
     Raises:
         UsageError: there are not two names, or one is longer than a table map allows.
     """
-    old, _, new = text.partition("=")
+    old, _, new = text.partition("->" if "->" in text else "=")
     if not old or not new or len(new.encode()) > _NAME_BYTES:
         raise UsageError(f"expected OLD=NEW, names of databases, found {text!r}")
     return old, new
@@ -110,6 +110,7 @@ def parse_renaming(text: str) -> tuple[str, str]:
 @option(
     "--reverse",
     "--flashback",
+    "-B",
     "reverse",
     is_flag=True,
     help="sql, binlog: write what undoes the transactions, newest first; with the default, binlog, as a"
@@ -140,6 +141,7 @@ def parse_renaming(text: str) -> tuple[str, str]:
     help="sql: maximum size of an INSERT of several rows.  [default: 1MiB]",
 )
 @option(
+    "-l",
     "--local-load DIR",
     type=PATH,
     help="sql: write LOAD DATA statements, and the files that they read into this folder.",

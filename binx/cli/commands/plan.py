@@ -47,7 +47,11 @@ TARGET = "The target"
 EXECUTION = "Carrying it out"
 
 
-@command("plan", examples=EXAMPLES, brief="backup from-gtid from to-time to-gtid before-gtid json tz")
+@command(
+    "plan",
+    examples=EXAMPLES,
+    brief="backup from-gtid from to-time to-gtid before-gtid execute target tables listen user json tz",
+)
 @option(
     "--backup PATH",
     type=PATH,

@@ -122,12 +122,10 @@ def _answer(
         return ""
     with logs.opened("query", selection) as (logs_in_order, _):
         known = logs.known_tables(logs_in_order)
-        if not chosen:
-            _write(Database(Binlogs(logs_in_order, known), is_isolated=is_isolated), sql, form, output)
-            return ""
         selected = SelectedTransactions(OpenedLogs(tuple(logs_in_order), known), selection, where)
-        _write(Database(selected, is_isolated=is_isolated), sql, form, output)
-        return selected.missing_gtids()
+        source = selected if chosen else Binlogs(logs_in_order, known)
+        _write(Database(source, is_isolated=is_isolated), sql, form, output)
+        return selected.missing_gtids() if chosen else ""
 
 
 def _write(database: Database, sql: str, form: str, output: str) -> None:

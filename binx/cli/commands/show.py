@@ -52,7 +52,7 @@ EXAMPLES = (
 )
 @option("--rows", "most_rows", type=COUNT, help="Show at most N rows of each transaction.")
 @CHANGED_ONLY
-@option("--hex", "--hexdump", "with_bytes", is_flag=True, help="Also show the bytes of each event.")
+@option("--hex", "--hexdump", "-H", "with_bytes", is_flag=True, help="Also show the bytes of each event.")
 @ZONE
 @LOOK
 @as_json_option("Print one JSON object per event.")

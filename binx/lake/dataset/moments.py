@@ -91,10 +91,11 @@ def moment_of(at: str | ChangePlace | None, logs: Sequence[Log], ranks: Mapping[
         gtid = GtidSet.parse(at)
         if gtid.count == 1:
             return _at_gtid(gtid, logs, ranks)
-    position = parse_position(at)
-    if position.file is None:
-        raise UsageError(f"expected a time, a GTID or FILE:POS after --at, found {at!r}")
-    return _at_position(position, logs, ranks)
+    with suppress(UsageError):
+        position = parse_position(at)
+        if position.file is not None:
+            return _at_position(position, logs, ranks)
+    raise UsageError(f"expected a moment: a time, a GTID or FILE:POS, found {at!r}")
 
 
 def _at_time(time: int, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:

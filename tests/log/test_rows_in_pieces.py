@@ -35,8 +35,7 @@ def lines_of(*arguments: str | Path) -> list[Any]:
     return [without_places(json.loads(line)) for line in ended.lines]
 
 
-@pytest.mark.parametrize("own_checksum", [False, True])
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize(("name", "own_checksum"), [("all_types", True), *((name, False) for name in LOGS)])
 def test_every_command_reads_them_as_whole_events(
     name: str, own_checksum: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,9 @@ def test_a_conversion_is_what_select_shows_or_unknown(server: Server, first: int
             db="conversions",
         )
         for place, new in enumerate(OTHERS):
+            # Without ROUNDS, a third of the other conversions shows that they are unknown or exact.
+            if not ROUNDS and (old, new) not in KEPT and (number + place) % 3:
+                continue
             mode = MODES[(number + place + first) % len(MODES)]
             # A server may refuse a conversion.
             with suppress(ServerError):

@@ -52,6 +52,9 @@ _MACRO = f"""CREATE MACRO state(name, moment := '') AS TABLE
 SELECT * FROM query_table('{_STATE_TABLE}' || md5(name || chr(10) || moment))"""
 """DuckDB has no table functions in Python: a state that a query names is registered, and found by this."""
 
+_RESERVED = ("information_schema", "pg_catalog")
+"""Schemas that DuckDB keeps for itself."""
+
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DECIMAL", "FLOAT", "DOUBLE")
 _FOLDER = re.compile(r"^(CREATE OR REPLACE MACRO \w+\(\) AS ).*;$", re.MULTILINE)
 _BATCH_ROWS = 10_000
@@ -219,14 +222,14 @@ class Database:
     def _add_views(self) -> None:
         taken: set[str] = set()
         for (db, table), schema, batches in self._tables():
-            name = table
+            inside, name = (f"{db}_" if db.lower() in _RESERVED else db), table
             # To DuckDB, names that differ by case alone are one.
-            while (registered := f"{db}.{name}" if db else name).lower() in taken:
+            while (registered := f"{inside}.{name}" if db else name).lower() in taken:
                 name += "_"
             taken.add(registered.lower())
             self.connection.register(registered, _ScannedTable(self, schema, batches))
             if db:
-                within = f"memory.{DuckDb.name(db)}"
+                within = f"memory.{DuckDb.name(inside)}"
                 self._run(f"CREATE SCHEMA IF NOT EXISTS {within}")
                 self._run(f"CREATE VIEW {within}.{DuckDb.name(name)} AS FROM {DuckDb.name(registered)}")
 

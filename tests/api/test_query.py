@@ -64,12 +64,20 @@ def test_an_isolated_database_reads_no_other_files(sql: str, tmp_path: Path) -> 
 
 def test_a_name_that_duckdb_keeps_or_takes_for_another_is_there_too(tmp_path: Path) -> None:
     server = Server()
-    for db, table in (("temp", "t"), ("memory", "t"), ("shop", "Orders"), ("shop", "orders"), ("a.b", 'q"x')):
+    named = (("temp", "t"), ("memory", "t"), ("shop", "Orders"), ("shop", "orders"), ("a.b", 'q"x'))
+    for db, table in (*named, ("pg_catalog", "t")):
         server.create((db, table), [("id", pa.int32())], ["id"])
         server.transaction(("insert", (db, table), {"id": 1}))
     server.export_all(tmp_path)
     database = binx.Database(tmp_path)
-    for name in ("memory.temp.t", "memory.memory.t", "shop.orders", "shop.orders_", '"a.b"."q""x"'):
+    for name in (
+        "memory.temp.t",
+        "memory.memory.t",
+        "shop.orders",
+        "shop.orders_",
+        '"a.b"."q""x"',
+        "pg_catalog_.t",
+    ):
         assert database.batches(f"SELECT id FROM {name}").read_all().to_pylist() == [{"id": 1}], name
 
 

@@ -131,15 +131,19 @@ class Channel:
         self.send(encode_packed(len(names)), *columns, end, *lines, end)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the client says something or has gone; return whether it has gone."""
+        """Wait until the client says something or has closed the connection; return whether it has.
+
+        Raises:
+            ConnectionLostError: the connection broke, so that what was sent last may not have arrived.
+        """
         pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
         try:
             if not pending and not select.select([self._socket], [], [], seconds)[0]:
                 return False
             # A replica says nothing during a dump but acknowledgements that nobody asked for.
             return not self._socket.recv(_LONGEST)
-        except (OSError, ValueError):
-            return True
+        except (OSError, ValueError) as error:
+            raise self._lost(str(error)) from error
 
     def close(self) -> None:
         """Close the connection."""

@@ -29,6 +29,20 @@ GRANTS = (
 )
 """What the account of a target needs."""
 
+_STRICT = {
+    "replica_skip_errors": "OFF",
+    "slave_skip_errors": "OFF",
+    "replica_exec_mode": "STRICT",
+    "slave_exec_mode": "STRICT",
+}
+"""Variables, and the values with which a replica stops where it cannot apply something."""
+_OTHER_FILTERS = (
+    "Replicate_Do_DB",
+    "Replicate_Ignore_DB",
+    "Replicate_Ignore_Table",
+    "Replicate_Wild_Do_Table",
+    "Replicate_Wild_Ignore_Table",
+)
 _ANSWER_SECONDS = 600.0
 """Stopping waits for the transaction that is being applied."""
 _SINCE = (8, 0, 23)
@@ -55,6 +69,7 @@ class ReplicaProgress(NamedTuple):
         error: of a thread that has stopped; empty for none.
         waiting: why it has no connection; empty if it has one.
         tables: the filter's tables, as the server prints them.
+        others: other filters, with their names; empty for none.
     """
 
     file: str
@@ -64,6 +79,7 @@ class ReplicaProgress(NamedTuple):
     error: str
     waiting: str
     tables: str
+    others: str
 
 
 class Replica(ABC):
@@ -72,6 +88,7 @@ class Replica(ABC):
     word: str
     side: str
     by_gtid: tuple[str, ...]
+    other_filters: tuple[str, ...] = _OTHER_FILTERS
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -97,7 +114,15 @@ class Replica(ABC):
     def _filter(self, tables: Sequence[tuple[str, str]]) -> None: ...
 
     def refuse_unfit(self) -> None:
-        """Raise UsageError if it replicates from elsewhere too."""
+        """Raise UsageError if it replicates from elsewhere too, or passes over what it cannot apply."""
+        names = ", ".join(map(quote_text, _STRICT))
+        statement = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
+        for row in self._connection.rows(statement, ("Variable_name", "Value")):
+            if row["Value"].upper() != _STRICT[row["Variable_name"]]:
+                raise UsageError(
+                    "expected a server that applies everything or stops, found"
+                    f" {row['Variable_name']}={row['Value']}; set it to {_STRICT[row['Variable_name']]}"
+                )
         for channel, progress in self._channels():
             if channel != CHANNEL and (progress.receives or progress.applies):
                 raise UsageError(
@@ -114,6 +139,9 @@ class Replica(ABC):
 
         Args:
             tables: database and name of those to replay; none for all.
+
+        Raises:
+            UsageError: it filters what it replicates otherwise.
         """
         self.halt()
         settings = [
@@ -131,6 +159,12 @@ class Replica(ABC):
         joined = ", ".join(f"{self.side}{setting}" for setting in settings)
         self._change(joined)
         self._filter(tables)
+        if (progress := self.progress()) is not None and progress.others:
+            self._forget()
+            raise UsageError(
+                f"expected a server that replicates everything, found {progress.others}; restart it without"
+                " these filters"
+            )
         self._execute(self._named(f"START {self.word} {{}}"))
 
     def halt(self) -> None:
@@ -175,10 +209,11 @@ class Replica(ABC):
             f"Relay_{source}_Log_File",
             f"Exec_{source}_Log_Pos",
             "Replicate_Do_Table",
+            *self.other_filters,
         ]
         for row in self._connection.rows(statement, (channel, *columns)):
             receives, applies, io_number, io_error, number, error, file, position, tables = (
-                row[column] for column in columns
+                row[column] for column in columns[: -len(self.other_filters)]
             )
             connecting = receives not in ("Yes", "No")
             failed = error if number != "0" else io_error if io_number != "0" and receives == "No" else ""
@@ -192,6 +227,7 @@ class Replica(ABC):
                     failed,
                     io_error if connecting else "",
                     tables,
+                    ", ".join(f"{name}={row[name]}" for name in self.other_filters if row[name]),
                 ),
             )
 
@@ -201,6 +237,7 @@ class MySQLReplica(Replica):
 
     word, side = "REPLICA", "SOURCE"
     by_gtid = ("_RETRY_COUNT=86400", "_AUTO_POSITION=1")
+    other_filters = (*_OTHER_FILTERS, "Replicate_Rewrite_DB")
 
     @property
     def executed(self) -> GtidSet:

@@ -164,6 +164,7 @@ class Service:
         name = f"replica {host or channel.peer} (server id {request.server_id})"
         channel.set_timeout(_SENDING_SECONDS)
         channel.is_sending = True
+        dump = None
         try:
             dump = self._begun(channel, session, request, name, applies=replica is not None)
             dump.run(self._ends)
@@ -172,7 +173,8 @@ class Service:
             self._say(f"{name}: refused: {error.message} ({FATAL})")
             return
         except ConnectionLostError as error:
-            self._say(f"{name}: gone before it had everything: {error.message}")
+            sent = "was sent all up to the end" if dump is not None and dump.is_complete else "lacks the rest"
+            self._say(f"{name}: its connection broke, and it {sent}: {error.message}")
             return
         except BinxError as error:
             channel.send_error(FATAL, _STATE, str(error))

@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import pytest
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.times import Position
+from binx.pull.requests import DumpRequest
 from binx.recovery.recovery_plan import Target
 from binx.serve.login import Account, Entrance
 from binx.serve.offer import offer_of
@@ -162,6 +164,23 @@ def test_a_service_that_is_ended_before_it_has_served_does_not_say_that_it_has(
     with started(*words) as (process, _):
         process.send_signal(number)
         assert process.wait() == code
+
+
+def test_a_replica_whose_connection_broke_has_not_been_served() -> None:
+    with started("--once") as (process, said):
+        port = int(said.partition("127.0.0.1:")[2].partition(":")[0])
+        one = pymysql.connect(host="127.0.0.1", port=port, user="any", ssl_disabled=True)
+        with one.cursor() as cursor:
+            cursor.execute("SET @source_binlog_checksum = 'CRC32'")
+        one._execute_command(*DumpRequest(server_id=7).encode())
+        assert process.stderr is not None
+        assert "begins at" in process.stderr.readline()
+        # Nothing that was sent is read.
+        one._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one._force_close()
+        assert "its connection broke" in process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == ExitCode.TERMINATED
 
 
 def test_a_date_alone_is_a_time_and_no_gtid_of_mariadb() -> None:

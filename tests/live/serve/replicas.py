@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -157,3 +158,23 @@ def bring_to(replica: Server, gtid: str) -> None:
     while (found := status(replica))["Replica_SQL_Running"] != "No":
         assert time.monotonic() < deadline, found
     assert not found["Last_SQL_Error"], found["Last_SQL_Error"]
+
+
+def self_signed(folder: Path, name: str, host: str = LOOPBACK) -> tuple[Path, Path]:
+    """A certificate for an address, and its key."""
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={host}"]
+    command += ["-addext", f"subjectAltName=IP:{host}", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
+
+
+def own_address() -> str:
+    """An address of this machine that others reach; where it has none, its loopback address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            # This only chooses a route.
+            one.connect(("192.0.2.1", 9))
+        except OSError:
+            return LOOPBACK
+        return str(one.getsockname()[0])

@@ -23,7 +23,7 @@ from testdata.small import drop_databases
 from tests.cli.process import BINX, Ended
 from tests.live.logs import needed
 from tests.live.recovering import Backup, Moment, dump, moment_of, state_of, write
-from tests.live.serve.replicas import SECONDS, bring_to
+from tests.live.serve.replicas import SECONDS, bring_to, own_address, self_signed
 from tests.report.test_records import check
 
 SEED = os.environ.get("SEED", "execute")
@@ -284,6 +284,14 @@ def test_one_table_alone_is_brought_forward_and_what_that_tears_is_said(history:
     assert "warning: 0 transactions" not in ended.err
 
 
+def test_a_target_reaches_binx_at_another_address_with_tls(history: History, tmp_path: Path) -> None:
+    history.restore()
+    host = own_address()
+    certificate, key = self_signed(tmp_path, "cert", host)
+    ended = history.execute("--listen", f"{host}:0", "--listen-cert", certificate, "--listen-key", key)
+    is_there(history, history.stops[-1], ended)
+
+
 def test_a_target_that_is_not_the_backup_is_refused(history: History) -> None:
     history.restore()
     history.target.reset()
@@ -304,6 +312,30 @@ def test_a_target_that_is_after_the_end_is_refused(history: History) -> None:
     assert ended.code == 2
     assert "restore the backup again" in ended.err
     assert replicated(history.target) == last.state
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("replicate-ignore-db=shop", "Replicate_Ignore_DB=shop"),
+        ("slave-skip-errors=1062", "skip_errors=1062"),
+    ],
+)
+def test_a_target_that_passes_over_something_is_refused(history: History, option: str, expected: str) -> None:
+    history.restore()
+    history.target.stop()
+    mysql = isinstance(history.target, MySQLServer)
+    history.target.start([f"--{option.replace('slave', 'replica') if mysql else option}"])
+    history.link()
+    try:
+        ended = history.execute()
+        assert ended.code == 2
+        assert expected in ended.err
+        assert not history.channels()
+    finally:
+        history.target.stop()
+        history.target.start()
+        history.link()
 
 
 def test_what_the_target_has_written_itself_is_named(history: History) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -22,6 +20,8 @@ from tests.live.serve.replicas import (
     checksums,
     follow,
     logged,
+    own_address,
+    self_signed,
     wait_for,
     wait_for_error,
 )
@@ -72,26 +72,6 @@ def transaction_events(logs: Iterable[Path]) -> list[bytes]:
 
 def index(server: Server) -> Path:
     return server.binlog_folder / "mysql-bin.index"
-
-
-def self_signed(folder: Path, name: str, host: str = LOOPBACK) -> tuple[Path, Path]:
-    """A certificate for an address, and its key."""
-    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={host}"]
-    command += ["-addext", f"subjectAltName=IP:{host}", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True)
-    return certificate, key
-
-
-def own_address() -> str:
-    """An address of this machine that others reach; where it has none, its loopback address."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        try:
-            # This only chooses a route.
-            one.connect(("192.0.2.1", 9))
-        except OSError:
-            return LOOPBACK
-        return str(one.getsockname()[0])
 
 
 @pytest.fixture(params=["mysql", "mariadb", "newer mariadb"], scope="module")

@@ -40,7 +40,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the nearest of the names that exist to one that is unknown; None if none is near.
+    """Return the nearest of the names that exist to one that is unknown; None if none is near, or it exists.
 
     Near is a name that begins with it, or differs from it in at most a third of its characters, in one if it
     has three to five: one too many, one missing, another one, or two neighbours swapped. Case counts little.
@@ -48,6 +48,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     near: tuple[int, int, str] | None = None
     typed = name.casefold()
     for candidate in names:
+        if candidate == name:
+            return None
         other = candidate.casefold()
         limit = max(len(typed) > 2, len(typed) // 3)
         if abs(len(other) - len(typed)) <= limit and (distance := _distance(typed, other)) <= limit:

@@ -31,6 +31,8 @@ def test_a_state_and_a_comparison_name_it_too(shop: Shop) -> None:
     assert ended.code == 4
     said = "as of the end of the logs there is no table shop.ordrs; did you mean shop.orders?"
     assert ended.err == f"binx: error: {said}\n"
+    early = binx("state", "--table", "shop.orders", "--at", "2000-01-01", "--format", "csv", shop.logs[0])
+    assert early.err == "binx: error: as of 2000-01-01T00:00:00Z there is no table shop.orders\n"
     assert MEANT in binx("diff", "--table", "shop.ordrs", shop.logs[0], shop.logs[0]).err
     one_side = binx("diff", "--table", "shop.best_customers", shop.logs[0], shop.folder)
     assert "no table" not in one_side.err

@@ -19,6 +19,7 @@ from binx.lake.options import LoadOptions
 from binx.report.document import document
 from binx.spark.load_run import load as run_load
 from tests.lake.dataset import Name, Server
+from tests.report.test_records import check
 
 Load = Callable[..., tuple[int, dict[str, Any]]]
 Loaded = Callable[..., tuple[int, dict[str, Any]]]
@@ -43,7 +44,9 @@ def load(spark: Any) -> Load:
             summary = run_load(options_of(arguments), lambda: nullcontext(spark))
         except BinxError as error:
             return error.exit_code, {"error": str(error)}
-        return summary.exit_code, document("load", summary)
+        printed = document("load", summary)
+        check("load", printed)
+        return summary.exit_code, printed
 
     return load
 

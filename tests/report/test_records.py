@@ -216,7 +216,7 @@ def test_output_is_as_the_vocabulary_says(
 
 def test_every_record_that_a_command_prints_is_looked_at() -> None:
     elsewhere = {"erased", "load", "replayed"}
-    """Need Spark, tables that a load has written, or a server."""
+    """Need Spark, tables that a load has written, or a server: the tests of these look at them."""
     looked_at = {name for name, _ in CASES} | {"archive_run"} | elsewhere
     assert {record.name for record in RECORDS.values() if record.where} == looked_at
 

@@ -124,6 +124,14 @@ def test_rows_are_written_as_csv_and_parquet(shop: Shop, tmp_path: Path) -> None
     assert {"838:59:59", "-838:59:59"} & {row[3] for row in rows}
 
 
+def test_an_output_that_ends_otherwise_is_refused(shop: Shop, tmp_path: Path) -> None:
+    done = binx("query", "SELECT 1 AS a", shop.logs[0], "-o", tmp_path / "a.xlsx")
+    assert (done.code, list(tmp_path.iterdir())) == (2, [])
+    assert "found .xlsx; or choose its --format" in done.err
+    assert binx("query", "SELECT 1 AS a", shop.logs[0], "-o", tmp_path / "a.TSV").code == 0
+    assert (tmp_path / "a.TSV").read_text() == "a\n1\n"
+
+
 def test_numbers_that_json_does_not_have_are_null(shop: Shop) -> None:
     sql = 'SELECT 1.0 / 0 AS a, \'nan\'::FLOAT AS "b""", 0.5::DOUBLE AS c'
     assert answer(sql, shop.logs[0]) == [{"a": None, 'b"': None, "c": 0.5}]

@@ -45,7 +45,10 @@ EXAMPLES = (
 )
 
 TABLE, CSV, JSON, PARQUET = "table", "csv", "json", "parquet"
-_ENDINGS = {".csv": CSV, ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
+_ENDINGS = {
+    "": TABLE, ".txt": TABLE, ".tsv": TABLE, ".csv": CSV,
+    ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET,
+}  # fmt: skip
 _NARROW = 8
 """Characters that a column needs on a terminal; with less, each value gets a line."""
 
@@ -93,7 +96,13 @@ def query_command(
     """
     if as_json and form not in (None, JSON):
         raise UsageError(f"--json and --format {form} cannot be combined")
-    form = JSON if as_json else form or _ENDINGS.get(PurePath(output).suffix.lower(), TABLE)
+    ending = PurePath(output).suffix.lower()
+    form = JSON if as_json else form or _ENDINGS.get(ending)
+    if form is None:
+        raise UsageError(
+            f"expected an --output that ends in one of {', '.join(filter(None, _ENDINGS))}, found {ending};"
+            " or choose its --format"
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         missing = _answer(logs, sql, selection, where, form, output, isolated)

@@ -153,8 +153,8 @@ def test_moments_that_are_none_are_told(tmp_path: Path) -> None:
     server.transaction(("insert", ORDERS, {"id": 1}))
     server.export_all(tmp_path / "lake")
     for at, error, text in [
-        ("yesterday evening", UsageError, "expected a position"),
-        ("4711", UsageError, "expected a time, a GTID or FILE:POS"),
+        ("yesterday evening", UsageError, "expected a moment"),
+        ("4711", UsageError, "expected a moment: a time, a GTID or FILE:POS"),
         ("mysql-bin.000099:4", AbsentError, "no log of the data set is called"),
         ("3e11fa47-71ca-11e1-9e33-c80aa9429562:999", AbsentError, "have no transaction"),
     ]:

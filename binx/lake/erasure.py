@@ -162,7 +162,10 @@ class _Erasing:
                 before = replaced.get(path, file)
                 replaced[path] = self._history(life, before, matching)
                 rows["history"] += before.rows - replaced[path].rows
-            if own is not None:
+            if own is not None and own.catalog is not None and not isinstance(self._chosen, _ErasedKeys):
+                # The next load makes the catalog's table anew from history.
+                state.lives[life.id] = replace(own.without_files(), digest="")
+            elif own is not None and own.ranges:
                 state.lives[life.id] = self._current(life, own, matching, rows)
         if not gone:
             return Erased(0, **rows)

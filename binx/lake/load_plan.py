@@ -302,6 +302,11 @@ def _plan(
     return Work(former, goal, tuple(life.epochs), tuple(units))
 
 
+def made_anew(work: Work, life: TableHistory) -> Work:
+    """Return the work that brings a life to its end from its beginning, in place of another one."""
+    return Work(None, work.goal, work.epochs, tuple(life.units), work.comparison)
+
+
 def applied(life: TableHistory) -> tuple[int, str]:
     """Return the number of a life's units and their digest, to check whether a state has all of it."""
     return _applied(life, len(life.units), len(life.epochs))

@@ -34,7 +34,8 @@ class LoadOptions:
         compact: whether all small files of history are joined, not only those of days with many.
         keep_history: the number of days of history to keep; None for all.
         hourly_history: whether files of history cover one hour instead of one day, from now on.
-        catalog: a catalog of the Spark session, or a namespace of one, to write the tables to as well.
+        catalog: a catalog of the Spark session, or a namespace of one, whose tables have the rows.
+        partition_by: what its new tables are partitioned by, as SQL; ``sort_by``, sorted by.
         break_lock: whether to break the lock of a load that no longer runs.
     """
 
@@ -56,6 +57,8 @@ class LoadOptions:
     keep_history: int | None = None
     hourly_history: bool = False
     catalog: str | None = None
+    partition_by: tuple[tuple[TableName, str], ...] = ()
+    sort_by: tuple[tuple[TableName, str], ...] = ()
     break_lock: bool = False
 
     def wants(self, table: TableName) -> bool:
@@ -70,6 +73,14 @@ def parse_key(text: str) -> tuple[TableName, tuple[str, ...]]:
     if not all(names) or len({*map(folded_name, names)}) < len(names):
         raise ValueError(f"expected DB.TABLE=COLUMN,… with each column once, found {text!r}")
     return TableName.parse(table), names
+
+
+def parse_layout(text: str) -> tuple[TableName, str]:
+    """Parse ``DB.TABLE=EXPRESSION,…`` into a table and what it is partitioned or sorted by, as SQL."""
+    table, _, expressions = text.partition("=")
+    if not expressions.strip():
+        raise ValueError(f"expected DB.TABLE=EXPRESSION,…, found {text!r}")
+    return TableName.parse(table), expressions.strip()
 
 
 def parse_catalog(text: str) -> str:

@@ -1,170 +1,254 @@
-"""A table of a catalog, altered and merged into with Spark's SQL."""
+"""A table of a catalog, altered and merged into with Spark's SQL.
+
+A column's comment says which column of the loaded table it is, and since which load: so what a kill left of
+an ``ALTER TABLE`` is found as it is, and goes on.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 
 from binx.errors import BinxError
 from binx.lake.place import LakeStore
 from binx.lake.published.spark_types import spark_types
+from binx.lake.state.loaded_state import RangeFile
 from binx.rows.ddl.tokens import identifier
+from binx.spark.session import reason_of
 from binx.spark.type_names import sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_WRITER, LAST_LOAD = "binx.writer", "binx.load"
-"""Table properties: the output that the table belongs to, and the last load that changed it."""
+WRITER, LIFE, LOAD = "binx.writer", "binx.table", "binx.load"
+"""Table properties: the output that it belongs to, the loaded table, the last load that changed it."""
 MISFITS = "_misfits"
 """The loader's column of values that their types cannot hold."""
+VERSION_LOAD = "_load"
+"""The identity of the column with the load that a version came with."""
+_COMMENT = re.compile(r"binx (\S+) (\S+) (\d+)")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DELTA = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 """Without these, Delta cannot rename or drop a column or widen its type."""
+_REFUSED_BY_HIVE = "incompatible"
+"""What Hive's metastore says of a column that is dropped between others, unless it is told not to look."""
+_PLACES = "path string, rows bigint, bytes bigint, unknown bigint, deleted bigint"
+_UTC = pa.timestamp("us", "UTC")
 
 Columns = Mapping[str, tuple[str, str]]
 """Names and types by identity: a column's id, or the name of one of the loader's own columns."""
 
+Key = Sequence[tuple[str, bool]]
+"""The names of the key's columns, and whether their misfits are part of the key."""
+
+
+class TableLayout(NamedTuple):
+    """What a new table is partitioned by, and sorted by, as SQL; empty for nothing."""
+
+    partitions: str = ""
+    order: str = ""
+
+
+class _CatalogColumn(NamedTuple):
+    """A column as it is: the table and the column of the loader's that it is, and the load that made it."""
+
+    name: str
+    kind: str
+    life: str = ""
+    identity: str = ""
+    load: int = -1
+
 
 class CatalogTable:
-    """A table of a catalog; ``columns`` are its names and types, by lower-case name."""
+    """A table of a catalog, changed by the load of a number for a loaded table's ``life``."""
 
-    def __init__(self, spark: SparkSession, place: LakeStore, target: str, view: str) -> None:
-        self._spark, self._place, self._target, self._view = spark, place, target, view
-        self.columns: dict[str, tuple[str, str]] = {}
+    def __init__(
+        self, spark: SparkSession, place: LakeStore, target: str, life: str = "", load: int = 0
+    ) -> None:
+        self._spark, self._place, self.target, self._life, self._load = spark, place, target, life, load
+        self._view = f"binx_{uuid4().hex}"
+        self._columns: dict[str, _CatalogColumn] = {}
 
     def sql(self, text: str) -> DataFrame:
         """Run a statement in the session."""
         return self._spark.sql(text)
 
     def _alter(self, text: str) -> None:
-        self.sql(f"ALTER TABLE {self._target} {text}")
+        self.sql(f"ALTER TABLE {self.target} {text}")
 
-    def set_property(self, name: str, value: str) -> None:
-        """Set a property of the table."""
-        self._alter(f"SET TBLPROPERTIES ('{name}' = '{value}')")
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a table."""
+        return bool(self._spark.catalog.tableExists(self.target))
 
-    def _exists(self) -> bool:
-        return self._spark.catalog.tableExists(self._target)
+    def properties(self) -> dict[str, str]:
+        """Return the table's properties; none if it does not exist."""
+        if not self.exists:
+            return {}
+        return {row[0]: row[1] for row in self.sql(f"SHOW TBLPROPERTIES {self.target}").collect()}
 
-    def is_of(self, writer: str) -> bool:
-        """Whether the table exists and belongs to this output."""
-        if not self._exists():
-            return False
-        return (_WRITER, writer) in {
-            (row[0], row[1]) for row in self.sql(f"SHOW TBLPROPERTIES {self._target}").collect()
-        }
+    def note(self, **properties: str) -> None:
+        """Set properties of the table."""
+        listed = ", ".join(f"'{name}' = '{_escaped(value)}'" for name, value in properties.items())
+        self._alter(f"SET TBLPROPERTIES ({listed})")
 
-    def take(self, writer: str, columns: Columns, *, is_shared: bool) -> None:
+    def take(self, writer: str, columns: Columns, layout: TableLayout, *, is_shared: bool) -> None:
         """Create the table for this output, or adopt an existing one without rows.
 
         Raises:
-            BinxError: the table has rows.
+            BinxError: the table has rows, or cannot be made as wanted.
         """
-        if self._exists():
-            if self._spark.table(self._target).limit(1).count():
+        from pyspark.errors import PySparkException
+
+        if self.exists:
+            if self._spark.table(self.target).limit(1).count():
                 raise BinxError(
                     "it has rows that are not of this output: empty it, drop it, or give another namespace"
                 )
-            self.set_property(_WRITER, writer)
+            self.note(**{WRITER: writer})
             return
-        namespace, catalog = self._target.rpartition(".")[0], self._target.partition(".")[0].strip("`")
+        namespace, catalog = self.target.rpartition(".")[0], self.target.partition(".")[0].strip("`")
         if not is_shared:
             self.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
         engine = str(self._spark.conf.get(f"spark.sql.catalog.{catalog}", "")).lower()
         using = next((name for name in ("iceberg", "delta") if name in engine), "")
-        properties = {_WRITER: writer, **(_DELTA if using == "delta" else {})}
+        properties = {WRITER: writer, **(_DELTA if using == "delta" else {})}
         listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
-        self.sql(
-            f"CREATE TABLE {self._target} ({_defined(columns.values())})"
-            f"{using and f' USING {using}'} TBLPROPERTIES ({listed})"
+        defined = ", ".join(
+            f"{identifier(name)} {kind} COMMENT '{self._comment(identity)}'"
+            for identity, (name, kind) in columns.items()
         )
+        parts = f"PARTITIONED BY ({layout.partitions})" if layout.partitions else ""
+        self.sql(
+            f"CREATE TABLE {self.target} ({defined}) {using and f'USING {using}'} {parts}"
+            f" TBLPROPERTIES ({listed})"
+        )
+        if layout.order:
+            try:
+                self._alter(f"WRITE ORDERED BY {layout.order}")
+            except PySparkException as error:
+                self.sql(f"DROP TABLE {self.target}")
+                raise BinxError(
+                    f"it cannot be sorted by {layout.order}; that is SQL of Iceberg, whose extensions the"
+                    " session needs (spark.sql.extensions=org.apache.iceberg.spark.extensions"
+                    f".IcebergSparkSessionExtensions): {reason_of(error)}"
+                ) from error
 
-    def conform(self, wanted: Columns, left: Columns, *, is_trusted: bool) -> dict[str, str] | None:
-        """Alter the table so that it has the wanted columns.
+    def _comment(self, identity: str) -> str:
+        return _escaped(f"binx {self._life} {identity} {self._load}")
+
+    def _read(self) -> None:
+        self._columns = {}
+        for field in self._spark.table(self.target).schema:
+            found = _COMMENT.fullmatch(field.metadata.get("comment", ""))
+            own = (found[1], found[2], int(found[3])) if found else ()
+            self._columns[field.name.lower()] = _CatalogColumn(
+                field.name, field.dataType.simpleString(), *own
+            )
+
+    def conform(self, wanted: Columns, *, is_new: bool) -> set[str]:
+        """Alter the table so that it has the wanted columns; columns of the user's own stay.
 
         Args:
             wanted: all wanted columns.
-            left: the columns of this output's last write.
-            is_trusted: whether identities in ``left`` and ``wanted`` refer to the same columns.
+            is_new: whether all rows are replaced: then columns of the wanted names are taken for these.
 
         Returns:
-            the former names of the columns whose values stay; None if the table no longer has the columns of
-            the last write, so that its values cannot be relied on.
+            the columns, by identity, that were there before this load, with their values.
         """
-        fields = self._spark.table(self._target).schema.fields
-        self.columns = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in fields}
-        is_known = is_trusted and all(
-            self.columns.get(name.lower(), ("", ""))[1] == kind for name, kind in left.values()
-        )
-        names = {name.lower() for name, _ in wanted.values()}
-        own = {identity: name for identity, (name, _) in (left if is_known else wanted).items()}
-        for identity, (name, _) in left.items():
-            if (identity not in wanted) if is_known else (name.lower() not in names):
-                self._drop(name)
-                own.pop(identity, None)
-        before = dict(own)
-        self._rename(own, wanted)
+        self._read()
+        if is_new:
+            for identity, (name, _) in wanted.items():
+                column = self._columns.get(name.lower())
+                if identity not in self._own and column is not None and column.life != self._life:
+                    self._alter(f"ALTER COLUMN {identifier(name)} COMMENT '{self._comment(identity)}'")
+            self._read()
+        for column in list(self._columns.values()):
+            is_left = column.life and (column.life != self._life or column.identity not in wanted)
+            if is_left:
+                self._drop(column)
+        self._rename(wanted)
         for identity, (name, kind) in wanted.items():
-            former = self.columns.get(name.lower())
-            if former is None:
-                self._add(name, kind)
-                own.pop(identity, None)
-                continue
-            is_known = is_known and identity in own
-            if not _holds(former[1], kind) and not self._widen(name, former[1], kind):
-                self._drop(name)
-                self._add(name, kind)
-                own.pop(identity, None)
-        return {identity: before[identity] for identity in own} if is_known else None
+            own = self._own.get(identity)
+            if own is None:
+                self._add(identity, name, kind)
+            elif not _holds(own.kind, kind) and not self._widen(own, kind):
+                self._drop(own)
+                self._add(identity, name, kind)
+        return {identity for identity, column in self._own.items() if column.load < self._load}
 
-    def _rename(self, own: dict[str, str], wanted: Columns) -> None:
-        """Rename columns; of two that swap names, one is dropped and added again."""
+    @property
+    def _own(self) -> dict[str, _CatalogColumn]:
+        return {column.identity: column for column in self._columns.values() if column.life == self._life}
+
+    def kinds(self) -> dict[str, str]:
+        """Return the types that the table has, by lower-case names."""
+        return {name: column.kind for name, column in self._columns.items()}
+
+    def _rename(self, wanted: Columns) -> None:
+        """Rename columns; one of those that take each other's names has another one in between."""
         while True:
-            moving = {
-                identity: name
-                for identity, name in own.items()
-                if name.lower() != wanted[identity][0].lower()
-            }
+            moving = [
+                (column, wanted[identity][0])
+                for identity, column in self._own.items()
+                if identity in wanted and column.name.lower() != wanted[identity][0].lower()
+            ]
             if not moving:
                 return
-            free = next(
-                (identity for identity in moving if wanted[identity][0].lower() not in self.columns), None
-            )
+            free = next((pair for pair in moving if pair[1].lower() not in self._columns), None)
             if free is None:
-                self._drop(own.pop(next(iter(moving))))
-                continue
-            _, kind = self.columns.pop(own[free].lower())
-            self._alter(f"RENAME COLUMN {identifier(own[free])} TO {identifier(wanted[free][0])}")
-            own[free] = wanted[free][0]
-            self.columns[own[free].lower()] = (own[free], kind)
+                column, name = moving[0]
+                self._check_free(name)
+                free = column, f"_binx_{column.identity}"
+            column, name = free
+            self._alter(f"RENAME COLUMN {identifier(column.name)} TO {identifier(name)}")
+            del self._columns[column.name.lower()]
+            self._columns[name.lower()] = column._replace(name=name)
 
-    def _drop(self, name: str) -> None:
-        if self.columns.pop(name.lower(), None) is not None:
-            self._alter(f"DROP COLUMN {identifier(name)}")
+    def _check_free(self, name: str) -> None:
+        other = self._columns.get(name.lower())
+        if other is not None and not other.life:
+            raise BinxError(f"its column {other.name} is of your own, and the table has one of that name now")
 
-    def _add(self, name: str, kind: str) -> None:
-        self._alter(f"ADD COLUMN {identifier(name)} {kind}")
-        # Some types are stored as wider ones.
-        field = next(
-            field for field in self._spark.table(self._target).schema if field.name.lower() == name.lower()
-        )
-        self.columns[name.lower()] = (name, field.dataType.simpleString())
-
-    def _widen(self, name: str, before: str, after: str) -> bool:
-        """Widen a column's type, if the engine supports it."""
+    def _drop(self, column: _CatalogColumn) -> None:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
-        if not _holds(after, before):
+        try:
+            self._alter(f"DROP COLUMN {identifier(column.name)}")
+        except (PySparkException, Py4JError) as error:
+            if _REFUSED_BY_HIVE not in str(error):
+                raise
+            name = f"_dropped_{column.name}_{self._load}"
+            self.sql(f"UPDATE {self.target} SET {identifier(column.name)} = NULL")
+            self._alter(f"RENAME COLUMN {identifier(column.name)} TO {identifier(name)}")
+            self._alter(f"ALTER COLUMN {identifier(name)} COMMENT 'dropped'")
+            self._columns[name.lower()] = _CatalogColumn(name, column.kind)
+        del self._columns[column.name.lower()]
+
+    def _add(self, identity: str, name: str, kind: str) -> None:
+        self._check_free(name)
+        self._alter(f"ADD COLUMN {identifier(name)} {kind} COMMENT '{self._comment(identity)}'")
+        # Some types are stored as wider ones.
+        self._read()
+
+    def _widen(self, column: _CatalogColumn, kind: str) -> bool:
+        """Widen a column's type, if the engine supports it."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        if not _holds(kind, column.kind):
             return False
         try:
-            self._alter(f"ALTER COLUMN {identifier(name)} TYPE {after}")
-        except PySparkException:
+            self._alter(f"ALTER COLUMN {identifier(column.name)} TYPE {kind}")
+        except (PySparkException, Py4JError):
             return False
-        self.columns[name.lower()] = (name, after)
+        self._columns[column.name.lower()] = column._replace(kind=kind)
         return True
 
     def replace_rows(self, columns: Columns, files: Sequence[str]) -> None:
@@ -172,57 +256,133 @@ class CatalogTable:
         from pyspark.sql.functions import lit
 
         sources = {name.lower(): name for name, _ in columns.values()}
-        listed = [_cast(sources.get(name.lower()), kind, name) for name, kind in self.columns.values()]
-        self.rows(files, columns.values()).selectExpr(*listed).writeTo(self._target).overwrite(lit(True))
+        listed = [_cast(sources.get(key), one.kind, one.name) for key, one in self._columns.items()]
+        self.rows(files, columns.values()).selectExpr(*listed).writeTo(self.target).overwrite(lit(True))
+
+    def empty(self) -> None:
+        """Delete all rows."""
+        self.sql(f"DELETE FROM {self.target}")
 
     def merge(
-        self,
-        columns: Columns,
-        key: Sequence[tuple[str, bool]],
-        new: Sequence[str],
-        gone: Sequence[str],
-        carried: Mapping[str, str],
+        self, columns: Columns, key: Key, new: Sequence[str], gone: Sequence[str], carried: Columns
     ) -> None:
         """Bring the table from the rows of the ``gone`` files to those of the ``new`` ones.
 
         Args:
             columns: the columns of the new files.
-            key: the names of the key columns, and whether their misfits are part of the key.
+            key: the key.
             new: paths of the new files; ``gone`` likewise.
-            carried: the names, in the ``gone`` files, of columns whose values the table still has.
+            carried: the columns of the gone files whose values the table still has.
         """
         from pyspark.sql.functions import expr
 
-        before = [_cast(carried.get(identity), kind, name) for identity, (name, kind) in columns.items()]
-        after = [_cast(name, kind, name) for name, kind in columns.values()]
-        former = [(carried[identity], kind) for identity, (_, kind) in columns.items() if identity in carried]
-        old = self.rows(gone, former).selectExpr(*before).selectExpr("struct(*) AS before")
+        kinds = self.kinds()
+        target = {identity: (name, kinds[name.lower()]) for identity, (name, _) in columns.items()}
+        former = {identity: carried[identity][0] for identity in carried if identity in target}
+        before = [_cast(former.get(identity), kind, name) for identity, (name, kind) in target.items()]
+        after = [_cast(name, kind, name) for name, kind in target.values()]
+        old = self.rows(gone, carried.values()).selectExpr(*before).selectExpr("struct(*) AS before")
         new_rows = self.rows(new, columns.values()).selectExpr(*after).selectExpr("struct(*) AS after")
         together = new_rows.join(old, expr(_same_key("after", "before", key)), "full_outer")
-        same = " AND ".join(_same("after", "before", name, kind) for name, kind in columns.values())
+        same = " AND ".join(_same("after", "before", name, kind) for name, kind in target.values())
         changes = together.where(f"after IS NULL OR before IS NULL OR NOT ({same})").selectExpr(
             "after IS NULL AS gone", "CASE WHEN after IS NULL THEN before ELSE after END AS row"
         )
+        names = [name for name, _ in target.values()]
+        self._merge(
+            changes,
+            _same_key("there", "changed.row", key),
+            "WHEN MATCHED AND changed.gone THEN DELETE WHEN MATCHED THEN UPDATE SET "
+            + ", ".join(f"{name} = changed.row.{name}" for name in map(identifier, names)),
+            names,
+        )
+
+    def merge_versions(
+        self, columns: Columns, key: Key, new: Sequence[str], ended: Sequence[str], former: Columns
+    ) -> None:
+        """Replace the current versions of all keys that files have with these files' versions.
+
+        Versions that came with this load go, too, so that merging again adds none twice.
+
+        Args:
+            columns: the columns of the table.
+            key: the key.
+            new: paths of files with versions.
+            ended: paths of files with rows of ``former`` columns, whose keys' current versions are replaced,
+                too.
+        """
+        kinds, load = self.kinds(), columns[VERSION_LOAD][0]
+        target = [(name, kinds[name.lower()]) for name, _ in columns.values()]
+        own = [column for column in columns.values() if column[0] != load]
+        values = {name: _cast(name, kind, name) for name, kind in target}
+        values[load] = f"CAST({self._load} AS {kinds[load.lower()]}) AS {identifier(load)}"
+        rows = self.rows(new, own).selectExpr(*values.values())
+        shown = {name for name, _ in key} | ({MISFITS} if any(misfit for _, misfit in key) else set())
+        only_key = [_cast(name if name in shown else None, kind, name) for name, kind in target]
+        keys = rows.selectExpr(*only_key)
+        if ended:
+            keys = keys.unionByName(self.rows(ended, former.values()).selectExpr(*only_key))
+        number = (
+            f"row_number() OVER (PARTITION BY {', '.join(_parts_of_key(key))} ORDER BY 1) = 1 AS is_first"
+        )
+        keys = keys.selectExpr("*", number).where("is_first").drop("is_first")
+        changes = keys.selectExpr("true AS gone", "struct(*) AS row").unionByName(
+            rows.selectExpr("false AS gone", "struct(*) AS row")
+        )
+        self._merge(
+            changes,
+            f"{_same_key('there', 'changed.row', key)} AND changed.gone"
+            f" AND (there.is_current OR there.{identifier(load)} = {self._load})",
+            "WHEN MATCHED THEN DELETE",
+            [name for name, _ in target],
+        )
+
+    def _merge(self, changes: DataFrame, condition: str, matched: str, names: Sequence[str]) -> None:
         changes = changes.persist()
         try:
             if changes.isEmpty():
                 return
             changes.createOrReplaceTempView(self._view)
-            names = [identifier(name) for name, _ in columns.values()]
-            own = {name.lower() for name, _ in columns.values()}
-            others = [identifier(name) for key, (name, _) in self.columns.items() if key not in own]
-            values = [f"changed.row.{name}" for name in names] + ["NULL"] * len(others)
+            own = {name.lower() for name in names}
+            others = [identifier(one.name) for key, one in self._columns.items() if key not in own]
+            quoted = [*map(identifier, names)]
+            values = [f"changed.row.{name}" for name in quoted] + ["NULL"] * len(others)
             self.sql(
-                f"MERGE INTO {self._target} AS there USING {self._view} AS changed"
-                f" ON {_same_key('there', 'changed.row', key)}"
-                " WHEN MATCHED AND changed.gone THEN DELETE"
-                f" WHEN MATCHED THEN UPDATE SET {', '.join(f'{name} = changed.row.{name}' for name in names)}"
-                f" WHEN NOT MATCHED AND NOT changed.gone THEN INSERT ({', '.join([*names, *others])})"
+                f"MERGE INTO {self.target} AS there USING {self._view} AS changed ON {condition} {matched}"
+                f" WHEN NOT MATCHED AND NOT changed.gone THEN INSERT ({', '.join([*quoted, *others])})"
                 f" VALUES ({', '.join(values)})"
             )
         finally:
             self._spark.catalog.dropTempView(self._view)
             changes.unpersist()
+
+    def copy_rows(
+        self, folder: str, columns: Columns, key: Key, keys: DataFrame | None, parts: int
+    ) -> list[RangeFile]:
+        """Write rows of the table to files of a folder: those with one of the keys, or all.
+
+        Args:
+            folder: where, below the output.
+            columns: the columns to write.
+            key: the key, by whose names ``keys`` has columns; of misfits, by ``misfit <number>``.
+            parts: how many tasks write the rows of keys.
+        """
+        rows = self._spark.table(self.target).alias("there")
+        if keys is not None:
+            from pyspark.sql.functions import expr
+
+            conditions = []
+            for number, (name, can_be_misfit) in enumerate(key):
+                conditions.append(f"there.{identifier(name)} <=> wanted.{identifier(name)}")
+                if can_be_misfit:
+                    conditions.append(f"there.{_misfit(name)} <=> wanted.`misfit {number}`")
+            rows = rows.join(keys.alias("wanted"), expr(" AND ".join(conditions)), "left_semi")
+            rows = rows.repartition(parts)
+        names = [name for name, _ in columns.values()]
+        # Spark 3.5 looks for backticks and points in the names of columns that a task gets.
+        plain = rows.selectExpr(*map(identifier, names)).toDF(*(f"c{number}" for number in range(len(names))))
+        found = plain.mapInArrow(partial(_write, self._place.uri, folder, names), _PLACES).collect()
+        return [RangeFile(*row) for row in found]
 
     def rows(self, files: Sequence[str], columns: Iterable[tuple[str, str]]) -> DataFrame:
         """Return the rows of the output's files; tasks read them like all other files of a load."""
@@ -245,8 +405,40 @@ def _read(output: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> 
                     yield from pa.Table.from_batches([rows]).cast(schema).to_batches()
 
 
+def _write(
+    output: str, folder: str, names: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Write rows to a file with columns of these names, and yield what it has; runs in a task."""
+    place, path = LakeStore(output), f"{folder}/{uuid4().hex}.parquet"
+    writer, rows, size, unknown, deleted = None, 0, 0, 0, 0
+    try:
+        for batch in batches:
+            part = pa.Table.from_batches([batch]).rename_columns([*names])
+            for number, field in enumerate(part.schema):
+                if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+                    part = part.set_column(number, field.name, part.column(number).cast(_UTC))
+            if not len(part):
+                continue
+            writer = writer or place.writer(path, part.schema)
+            writer.write_table(part)
+            rows, size = rows + len(part), size + part.nbytes
+            unknown += len(part) - part.column("_unknown").null_count
+            if "_deleted" in part.column_names:
+                deleted += sum(part.column("_deleted").to_pylist())
+    finally:
+        if writer is not None:
+            writer.close()
+    if rows:
+        found = {"path": [path], "rows": [rows], "bytes": [size], "unknown": [unknown], "deleted": [deleted]}
+        yield pa.RecordBatch.from_pydict(found)
+
+
 def _defined(columns: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{identifier(name)} {kind}" for name, kind in columns)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _cast(source: str | None, kind: str, name: str) -> str:
@@ -261,14 +453,16 @@ def _same(left: str, other: str, name: str, kind: str) -> str:
     )
 
 
-def _same_key(left: str, other: str, key: Sequence[tuple[str, bool]]) -> str:
-    conditions = []
-    for name, can_be_misfit in key:
-        conditions.append(f"{left}.{identifier(name)} <=> {other}.{identifier(name)}")
-        if can_be_misfit:
-            text = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
-            conditions.append(f"{left}.{MISFITS}[{text}] <=> {other}.{MISFITS}[{text}]")
-    return " AND ".join(conditions)
+def _misfit(name: str) -> str:
+    return f"{MISFITS}['{_escaped(name)}']"
+
+
+def _parts_of_key(key: Key) -> list[str]:
+    return [part for name, misfit in key for part in (identifier(name), *([_misfit(name)] if misfit else []))]
+
+
+def _same_key(left: str, other: str, key: Key) -> str:
+    return " AND ".join(f"{left}.{part} <=> {other}.{part}" for part in _parts_of_key(key))
 
 
 def _holds(wide: str, other: str) -> bool:

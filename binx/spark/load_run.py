@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -30,7 +31,7 @@ from binx.lake.tables.lives import TableHistory
 from binx.lake.tasks.history import Taken
 from binx.lake.tasks.merge import lost_by_types
 from binx.source.remote import is_uri
-from binx.spark.catalog import CatalogTables
+from binx.spark.catalog import CatalogStore
 from binx.spark.job import Job, Progress
 from binx.spark.session import check_executors, local_session, spark_errors
 from binx.version import install_command
@@ -92,6 +93,7 @@ class _Load:
         state.at = "" if options.at is None else self._arrivals.moment.told
         state.keys |= options.keys
         state.hourly |= options.hourly_history
+        self._catalog = self._store()
         self._plan = self._planned()
         self._check_names(self._plan.lives)
 
@@ -106,6 +108,10 @@ class _Load:
             session = spark()
             self.output.begin()
             with spark_errors(options.output):
+                if self._catalog is not None:
+                    self._catalog.bring_up(session)
+                    works = self._catalog.copy_rows(session, plan.work, plan.lives)
+                    self._plan = plan = replace(plan, work=works)
                 history = self._run_job(session)
         stopped = dict(arrivals.wrong)
         self._take_history(history, stopped)
@@ -118,6 +124,7 @@ class _Load:
             bool(plan.work or history or arrivals.new_manifests or plan.finished)
             or bool(options.rebuild or options.keys or options.at or options.accept_losses)
             or self._before != _recorded(state)
+            or (self._catalog is not None and self._catalog.is_behind)
         )
         for name, text in stopped.items():
             self._summary(name).error = text
@@ -134,8 +141,8 @@ class _Load:
             write_views(state, lives_of(state), self._place)
         if options.format == DELTA:
             publish(state, self._place, folders)
-        if options.catalog is not None:
-            self._merge_into(options.catalog, spark)
+        if self._catalog is not None:
+            self._bring_up(spark)
         self.output.tidy(everywhere=bool(stopped))
         return replace(
             LoadSummary.of(state, self._place.uri, self._summaries.values()),
@@ -144,13 +151,42 @@ class _Load:
             new_manifests=arrivals.new_manifests,
         )
 
-    def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
-        """Bring a catalog's tables up to the committed state; report failures in the summary."""
-        options = self._options
-        catalog = CatalogTables(self._state, self._place, name, options.wants, options.rebuild)
-        if catalog.has_work:
-            catalog.publish(spark())
-        for table, text in catalog.errors.items():
+    def _store(self) -> CatalogStore | None:
+        """Return the catalog whose tables have the rows; None for files."""
+        state, options = self._state, self._options
+        name = options.catalog or state.catalog
+        if not name:
+            return None
+        if options.format == DELTA:
+            raise UsageError("--format delta is for tables in files, and these are in a catalog")
+        if state.catalog not in ("", name):
+            if any(
+                life.catalog is not None and not (life.ranges and life.catalog.is_new)
+                for life in state.lives.values()
+            ):
+                raise RefusedError(
+                    f"its tables are in the catalog {state.catalog}: for another one, load into another"
+                    " folder",
+                    path=self._place.uri,
+                )
+            state.lives = {life: replace(own, catalog=None) for life, own in state.lives.items()}
+        state.catalog = name
+        if not state.writer:
+            # Earlier versions noted it beside the state.
+            former = json.loads(self._place.read("_catalog.json") or b"{}")
+            state.writer = former.get("writer", "")
+        return CatalogStore(state, self._place, name, options)
+
+    def _bring_up(self, spark: Callable[[], SparkSession]) -> None:
+        """Bring the catalog's tables up to the committed state; report failures in the summary."""
+        assert self._catalog is not None
+        if self._catalog.is_behind:
+            self._catalog.errors.clear()
+            self._catalog.bring_up(spark())
+            self._catalog.empty(spark())
+            self.output.commit(self._state)
+        self._place.remove(sorted(self._catalog.merged))
+        for table, text in self._catalog.errors.items():
             self._summary(table).error = text
 
     def _planned(self) -> Plan:
@@ -283,17 +319,20 @@ class _Load:
                 former = replace(former, losses=())
             error = _problem_of(life, stopped) or ("" if work is None else work.error)
             if work is not None and not error:
-                state.lives[life.id] = work.state
+                own = work.state
+                state.lives[life.id] = own if self._catalog is None else self._catalog.taken(own, work)
                 self._summary(life.name).current = (
                     sum(one.rows for one in state.lives.values() if one.name == life.name)
                     if life.shard
-                    else work.state.rows
+                    else state.lives[life.id].rows
                 )
             kept = state.lives.get(life.id)
+            if self._catalog is not None and kept is not None and kept.catalog is None and kept.ranges:
+                kept = state.lives[life.id] = self._catalog.moved(kept)
             merged = MergedRows(
                 lost=() if work is None or error else lost_by_types(work.lost, work.unkeyed),
                 differing=0 if kept is None else kept.differing,
-                unknown=0 if kept is None else sum(file.unknown for file in kept.ranges),
+                unknown=0 if kept is None else kept.unknown,
             )
             records[life.id] = record_of(
                 life, state, arrivals.moment.last, merged, cascaded.get(life.id),
@@ -305,7 +344,8 @@ class _Load:
         }
         for gone in plan.finished:
             if (state.lives[gone].name, state.lives[gone].shard) not in unbuilt:
-                del state.lives[gone]
+                ended = state.lives.pop(gone)
+                state.emptied += [] if ended.catalog is None else [ended.name]
         state.records = records
         self._take_losses(statements_loss(hidden))
 
@@ -373,7 +413,14 @@ def _anew(output: Output) -> State:
             "rows were erased from it, which the data set may still have: load into another folder",
             path=output.place.uri,
         )
-    return State(version=state.version, keys=dict(state.keys), garbage=dict(state.garbage))
+    return State(
+        version=state.version,
+        keys=dict(state.keys),
+        catalog=state.catalog,
+        writer=state.writer,
+        emptied=[*state.emptied, *(life.name for life in state.lives.values() if life.catalog is not None)],
+        garbage=dict(state.garbage),
+    )
 
 
 def run_load(

@@ -2,28 +2,31 @@
 
 It has a process of its own: Iceberg's package may be of another version of Spark than the other tests have.
 Each line of the input is one thing to do, as JSON, and is answered by one: ``{"load": ARGUMENTS}`` of
-``binx load``, ``{"publish": OUTPUT}``, perhaps with a ``catalog``, ``{"sql": TEXT}``, or
-``{"merge": RECIPE}`` with changes of some ``logs`` of a ``table`` of a ``lake``.
+``binx load``, perhaps with the number of the step before which it is to be killed (``kill``),
+``{"sql": TEXT}``, ``{"save": TABLE, "to": FOLDER}`` as Parquet, or ``{"merge": RECIPE}`` with changes of some
+``logs`` of a ``table`` of a ``lake``.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from binx.errors import BinxError
-from binx.lake.place import LakeStore
+from binx.lake.state.loaded_state import State
 from binx.lake.state.output_folder import Output
 from binx.lake.table_changes import read_changes
 from binx.report.document import document
-from binx.spark.catalog import CatalogTables
+from binx.spark.catalog_table import CatalogTable
 from binx.spark.load_run import load
 from binx.spark.source.task_batches import fitted
 from binx.spark.type_names import arrow_schema, spark_schema
@@ -40,8 +43,23 @@ def start(jar: str, warehouse: str) -> SparkSession:
         "spark.jars": jar,
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.ice.type": "hadoop",
-        "spark.sql.catalog.ice.warehouse": warehouse,
+        "spark.sql.catalog.ice.warehouse": f"{warehouse}/ice",
+        "spark.sql.catalog.hms": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.hms.type": "hive",
+        "spark.sql.catalog.hms.warehouse": f"{warehouse}/hms",
+        # An embedded metastore, as it is without any settings but for its place.
+        "spark.hadoop.javax.jdo.option.ConnectionURL": (
+            f"jdbc:derby:;databaseName={warehouse}/derby;create=true"
+        ),
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+        # It has no tables for locks of tables unless scripts of Hive make them.
+        "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
+        "spark.hadoop.hive.metastore.warehouse.dir": f"{warehouse}/hms",
+        "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={warehouse}/derby.log",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -54,6 +72,9 @@ def start(jar: str, warehouse: str) -> SparkSession:
 def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
     if "sql" in asked:
         return [row.asDict(recursive=True) for row in spark.sql(asked["sql"]).collect()]
+    if "save" in asked:
+        spark.table(asked["save"]).write.parquet(asked["to"])
+        return None
     if "merge" in asked:
         recipe: dict[str, Any] = {}
         exec(asked["merge"], recipe)
@@ -69,14 +90,40 @@ def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
         recipe["merge"](spark.createDataFrame(plain, schema), 0)
         return None
     if "load" in asked:
-        summary = load(options_of(asked["load"]), lambda: nullcontext(spark))
+        try:
+            with killed_at(asked.get("kill")):
+                summary = load(options_of(asked["load"]), lambda: nullcontext(spark))
+        except Killed:
+            return None
         return document("load", summary) | {"exit_code": int(summary.exit_code)}
-    place = LakeStore(asked["publish"])
-    catalog = CatalogTables(Output(place).state, place, asked.get("catalog", "ice"), lambda _: True)
-    had_work = catalog.has_work
-    if had_work:
-        catalog.publish(spark)
-    return {"had_work": had_work, "errors": {str(name): text for name, text in catalog.errors.items()}}
+    raise ValueError(f"nothing that is known is asked: {asked}")
+
+
+class Killed(BaseException):
+    """The end of a load, before a statement that it sends to the catalog, or before it commits."""
+
+
+@contextmanager
+def killed_at(step: int | None) -> Iterator[None]:
+    """End a load before the step of a number, counted from 0, without any chance to tidy up."""
+    steps, sent, committed = itertools.count(), CatalogTable.sql, Output.commit
+
+    def sql(table: CatalogTable, text: str) -> Any:
+        if next(steps) == step:
+            raise Killed(text)
+        return sent(table, text)
+
+    def commit(output: Output, state: State) -> None:
+        if next(steps) == step:
+            raise Killed("commit")
+        committed(output, state)
+
+    with (
+        patch.object(CatalogTable, "sql", sql),
+        patch.object(Output, "commit", commit),
+        patch.object(Output, "_give_up", lambda output: None),
+    ):
+        yield
 
 
 def main() -> None:
@@ -84,7 +131,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             done = {"answer": answer(spark, json.loads(line))}
-        except (BinxError, Exception) as error:
+        except Exception as error:
             done = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(done, default=str), flush=True)
 

@@ -16,7 +16,15 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import say_warning, text_output
 from binx.errors import AbsentError, BinxError, ExitCode, UsageError
 from binx.lake.metrics import LoadRun, metrics_text
-from binx.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
+from binx.lake.options import (
+    DELTA,
+    LOAD_FORMATS,
+    PARQUET,
+    LoadOptions,
+    parse_catalog,
+    parse_key,
+    parse_layout,
+)
 from binx.lake.status import Status, load_status
 from binx.lake.summary import LoadSummary
 from binx.lake.table_name import TableName
@@ -103,7 +111,19 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 @option(
     "--catalog CATALOG[.NAMESPACE]",
     type=parsed(parse_catalog),
-    help="Also keep tables of this catalog of the Spark session up to date, with MERGE INTO.",
+    help="Keep the rows in tables of this catalog of the Spark session, not in files; remembered.",
+)
+@option(
+    "--partition-by DB.TABLE=EXPRESSION,...",
+    multiple=True,
+    type=parsed(parse_layout),
+    help="What a new table of the catalog is partitioned by, as SQL.",
+)
+@option(
+    "--sort-by DB.TABLE=COLUMN,...",
+    multiple=True,
+    type=parsed(parse_layout),
+    help="What rows are sorted by in a new table of the catalog.",
 )
 @flag("--break-lock", "Remove the lock of a run that is no longer running.")
 @flag("--status", "Show what is loaded in the folder of the tables, and load nothing.")

@@ -297,6 +297,7 @@ def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialec
     for name, view in [(name, free(name)) for name in sorted(living)]:
         loaded = [state.lives[life] for life in living[name] if life in state.lives]
         loaded = loaded or ([replaced[name]] if name in replaced else [])
+        loaded = [one for one in loaded if one.catalog is None]
         if loaded:
             told = [
                 text for life in living[name] if life in state.records for text in state.records[life].told

@@ -65,8 +65,15 @@ def _with_differing(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def _with_catalog(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a state from contract 15, all of whose rows are in files, to 16."""
+    for life in document["lives"].values():
+        life["catalog"] = None
+    return {"catalog": "", "writer": "", "emptied": [], **document}
+
+
 CONTRACT = Contract(
-    15,
+    16,
     again="load into a new folder",
     steps={
         10: _with_lost_transactions,
@@ -74,6 +81,7 @@ CONTRACT = Contract(
         12: _with_unlogged,
         13: _with_shards,
         14: _with_differing,
+        15: _with_catalog,
     },
 )
 """The contract of the state."""
@@ -97,6 +105,30 @@ class RangeFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogRows:
+    """A catalog's table that has the rows of a life, in place of files of ``current/``.
+
+    As long as the life has ``ranges``, the table is to be brought up to these.
+
+    Attributes:
+        load: the number of the load that changed it last.
+        rows: how many rows it has then, without deleted ones; ``unknown`` of them lack values.
+        before: files with the rows that those of ``ranges`` replace, in ``columns`` with ``key``.
+        is_all: whether ``ranges`` have all rows of the life.
+        is_new: whether they replace all that the table has.
+    """
+
+    load: int
+    rows: int
+    unknown: int
+    before: tuple[RangeFile, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
+    key: tuple[int, ...] = ()
+    is_all: bool = False
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LifeState:
     """The loaded state of a life.
 
@@ -112,6 +144,7 @@ class LifeState:
         soft_deletes: whether ``current/`` keeps deleted rows, marked.
         shard: the first chain of its logs, a column of its files, if servers are shards; else empty.
         differing: the number of logged images that did not fit the rows before them.
+        catalog: the catalog's table that has its rows; None if they are in ``current/``.
     """
 
     life: str
@@ -131,16 +164,35 @@ class LifeState:
     soft_deletes: bool = False
     shard: str = ""
     differing: int = 0
+    catalog: CatalogRows | None = None
 
     @property
     def rows(self) -> int:
-        """The number of rows in ``current/``, without deleted ones."""
+        """The number of rows, without deleted ones."""
+        if self.catalog is not None:
+            return self.catalog.rows
         return sum(file.rows - file.deleted for file in self.ranges)
+
+    @property
+    def unknown(self) -> int:
+        """The number of rows that lack values."""
+        return sum(file.unknown for file in self.ranges) if self.catalog is None else self.catalog.unknown
 
     @property
     def versions(self) -> tuple[RangeFile, ...]:
         """The files of ``scd2/``."""
         return (*self.closed, *self.held)
+
+    @property
+    def files(self) -> tuple[RangeFile, ...]:
+        """All its files."""
+        return (*self.ranges, *self.versions, *(self.catalog.before if self.catalog is not None else ()))
+
+    def without_files(self) -> LifeState:
+        """Return the state of a life whose rows are in the catalog's table alone."""
+        assert self.catalog is not None
+        rows = replace(self.catalog, before=(), columns=(), key=(), is_all=False, is_new=False)
+        return replace(self, ranges=(), lows="", closed=(), held=(), catalog=rows)
 
     @property
     def stored(self) -> SchemaSpan:
@@ -270,6 +322,8 @@ class State:
         statements: the statements that have effects.
         keys: keys from options, by table; ``hourly`` is whether history is divided by hour.
         shards: whether servers have tables of the same names whose rows are not the same.
+        catalog: the catalog whose tables have the rows, empty for files; ``writer`` is what its tables note.
+        emptied: the names of tables that the catalog has and whose rows count no more.
         losses: losses that concern no particular table.
         unlogged: changes logged as statements, by what they changed.
         erasures: the runs of ``binx erase``, each with counts of keys and rows, the condition's columns, and
@@ -294,6 +348,9 @@ class State:
     keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
     hourly: bool = False
     shards: bool = False
+    catalog: str = ""
+    writer: str = ""
+    emptied: list[TableName] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     unlogged: dict[StatementTarget, Unlogged] = field(default_factory=dict)
     erasures: list[dict[str, Any]] = field(default_factory=list)
@@ -351,5 +408,5 @@ class State:
 
     def paths(self) -> set[str]:
         """Return all data files that count."""
-        lives = {file.path for life in self.lives.values() for file in (*life.ranges, *life.versions)}
+        lives = {file.path for life in self.lives.values() for file in life.files}
         return lives | {file.path for file in self.history if not file.gone}

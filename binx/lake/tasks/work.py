@@ -118,6 +118,8 @@ class Work:
         unkeyed: by the key's column, rows left out as its values became unknown.
         rekeyed: whether the next stage has another key than the files.
         written: the files that this load wrote.
+        copied: files with the rows of a catalog's table that it starts from, None if it has files of its own;
+            ``copied_all``, whether these are all rows.
     """
 
     former: LifeState | None
@@ -133,6 +135,8 @@ class Work:
     is_small: bool = False
     rekeyed: bool = False
     written: set[str] = field(default_factory=set)
+    copied: tuple[RangeFile, ...] | None = None
+    copied_all: bool = False
 
     def __post_init__(self) -> None:
         self.state = self.former or replace(self.goal, epochs=1)
@@ -142,6 +146,8 @@ class Work:
         first, last, ranges = self.state.epochs - 1, len(self.epochs) - 1, self.state.ranges
         size, total = sum(unit.file.bytes for unit in self.to_apply), sum(file.bytes for file in ranges)
         self.is_small = len(ranges) <= 1 and size <= options.small_bytes and total <= options.range_bytes
+        # Copied rows are not in ranges of keys.
+        self.rekeyed = self.copied is not None and not self.is_small
         numbers = () if self.is_small else range(first + 1, last + 1)
         keyed = [number for number in numbers if _rekeys(self.epochs, number)]
         self.stages = [(begin, end - 1) for begin, end in pairwise([first, *keyed, last + 1])]

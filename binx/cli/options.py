@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,6 +32,24 @@ if TYPE_CHECKING:
     from binx.rows.ddl.schema_dump import SchemaDump
 
 SPARK = "Spark"
+
+
+def format_of(output: str, endings: Mapping[str, str]) -> str:
+    """Return the format that the ending of an output says.
+
+    Args:
+        endings: formats by ending (``.sql``); the one of an empty ending is for names and pipes without one.
+
+    Raises:
+        UsageError: it says none of them.
+    """
+    ending = PurePath(output).suffix
+    if (form := endings.get(ending.lower())) is None:
+        known = ", ".join(filter(None, endings))
+        raise UsageError(
+            f"expected an --output that ends in one of {known}, found {ending}; or choose its --format"
+        )
+    return form
 
 
 def _to_environment(variable: str) -> Callable[..., None]:

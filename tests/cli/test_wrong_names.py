@@ -125,6 +125,17 @@ def binx_bytes(log: str | Path, out: Path) -> bytes:
     return out.read_bytes()
 
 
+def test_an_output_whose_ending_names_a_format_has_it(shop: Shop, tmp_path: Path) -> None:
+    for ending, form in ((".sql", "sql"), (".JSON", "json"), (".thl", "thl"), (".000001", "binlog")):
+        out, same = tmp_path / f"out{ending}", tmp_path / f"same-{form}"
+        assert binx("extract", "--limit", "3", shop.logs[0], "-o", out).code == 0
+        assert binx("extract", "--limit", "3", shop.logs[0], "-o", same, "--format", form).code == 0
+        assert out.read_bytes() == same.read_bytes()
+    chosen = tmp_path / "log.sql"
+    assert binx("extract", "--limit", "3", "--format", "binlog", shop.logs[0], "-o", chosen).code == 0
+    assert chosen.read_bytes()[:4] == b"\xfebin"
+
+
 def test_an_output_is_overwritten_only_with_force(shop: Shop, tmp_path: Path) -> None:
     out = tmp_path / "one.json"
     one = "extract", "--format", "json", "--limit", "1", "-o", out, shop.logs[0]

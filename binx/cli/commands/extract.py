@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -78,6 +79,15 @@ def parse_operations(text: str) -> frozenset[str]:
     return names
 
 
+_ENDINGS = {
+    ".sql": SliceFormat.SQL,
+    ".json": SliceFormat.JSON,
+    ".jsonl": SliceFormat.JSON,
+    ".thl": SliceFormat.THL,
+}
+"""Formats by the ending of an output; logs end in any way."""
+
+
 def parse_renaming(text: str) -> tuple[str, str]:
     """Parse a database's name and its new one.
 
@@ -102,8 +112,7 @@ def parse_renaming(text: str) -> tuple[str, str]:
     "--format",
     "form",
     type=click.Choice([*(choice.value for choice in SliceFormat)]),
-    default=SliceFormat.BINLOG.value,
-    help="Output format.",
+    help="Output format.  [default: by the ending of the output: .sql, .json, .jsonl, .thl; else binlog]",
 )
 @flag("--verbatim", "binlog: copy the bytes unchanged, including positions.")
 @flag("--rows", "json: one line per row change instead of per transaction.")
@@ -168,7 +177,7 @@ def extract_command(
     logs: Logs,
     selection: Selection,
     where: Condition | None,
-    form: str,
+    form: str | None,
     verbatim: bool,
     rows: bool,
     reverse: bool,
@@ -183,8 +192,9 @@ def extract_command(
     output: str,
 ) -> ExitCode:
     """Extract whole transactions as a binary log that replays with the same GTIDs, or as SQL, JSON or THL."""
+    ending = PurePath(output).suffix.lower()
     options = ExtractOptions(
-        format=SliceFormat(form),
+        format=_ENDINGS.get(ending, SliceFormat.BINLOG) if form is None else SliceFormat(form),
         verbatim=verbatim,
         rows=rows,
         statement_bytes=statement_bytes,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option
 from binx.cli.layout import screen_lines
-from binx.cli.options import LOOK, Logs, as_json_option, log_options
+from binx.cli.options import LOOK, Logs, as_json_option, format_of, log_options
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode, UsageError
@@ -96,13 +95,7 @@ def query_command(
     """
     if as_json and form not in (None, JSON):
         raise UsageError(f"--json and --format {form} cannot be combined")
-    ending = PurePath(output).suffix.lower()
-    form = JSON if as_json else form or _ENDINGS.get(ending)
-    if form is None:
-        raise UsageError(
-            f"expected an --output that ends in one of {', '.join(filter(None, _ENDINGS))}, found {ending};"
-            " or choose its --format"
-        )
+    form = JSON if as_json else form or format_of(output, _ENDINGS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         missing = _answer(logs, sql, selection, where, form, output, isolated)

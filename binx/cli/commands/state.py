@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
-from binx.cli.options import Logs, as_json_option, log_options
+from binx.cli.options import Logs, as_json_option, format_of, log_options
 from binx.cli.selecting import parse_condition
 from binx.cli.terminal import say_warning, text_output
 from binx.errors import AbsentError, ExitCode, SourceError, UsageError
@@ -116,14 +116,7 @@ def state_command(
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
     if as_json and output == STANDARD_OUTPUT:
         raise UsageError("--json prints to standard output: give the table a file with --output")
-    if form is None:
-        ending = PurePath(output).suffix
-        form = ending.removeprefix(".").lower() or PARQUET
-        if form not in FILE_FORMATS:
-            known = ", ".join(f".{name}" for name in FILE_FORMATS)
-            raise UsageError(
-                f"expected an --output that ends in one of {known}, found {ending}; or choose its --format"
-            )
+    form = form or format_of(output, {"": PARQUET} | {f".{name}": name for name in FILE_FORMATS})
     if no_create and form != SQL:
         raise UsageError(f"--no-create is for --format {SQL}")
     key_columns = [name.strip() for name in key.split(",")] if key else ()

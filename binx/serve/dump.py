@@ -292,8 +292,8 @@ class Dump:
         self._channel.send_end()
 
     def _send_heartbeat(self) -> None:
-        name = self._offer.logs[-1].name.encode("utf-8", "surrogateescape")
-        offset = self._offer.end.offset
+        reached, offset = self._offer.reached
+        name = reached.encode("utf-8", "surrogateescape")
         if not self._offer.is_mariadb and self._request.flags & HEARTBEATS_WITH_FIELDS:
             place = encode_packed(offset)
             fields = ((_NAME_FIELD, name), (_POSITION_FIELD, place))

@@ -55,6 +55,8 @@ class Offer:
 
     Attributes:
         end: after the last transaction that replicas get.
+        reached: name of the log, and the position in it, where a replica is that has everything: after a
+            ROTATE at the beginning of the log that it names.
         description: the format description of the last log.
         gtids: those of all transactions up to the end, and before the first log; of MariaDB the last ones.
         gtid_mode: as MySQL's variable of that name: ON, OFF, or ON_PERMISSIVE if some transactions have none.
@@ -62,6 +64,7 @@ class Offer:
 
     logs: tuple[OfferedLog, ...]
     end: StreamPosition
+    reached: tuple[str, int]
     description: FormatDescription
     gtids: GtidSet
     gtid_mode: str
@@ -126,7 +129,10 @@ def offer_of(chain: Sequence[ChainLog], until: Target | Position | None = None) 
         for log in chain[: end.log + 1]
     )
     kinds = _kinds(chain) | _kinds(reversed(chain[: end.log + 1]))
-    return Offer(logs, end, last.file.format, gtids, _gtid_mode(kinds))
+    reached = last.facts.name, end.offset
+    if last.facts.next_log is not None and end.offset == last.file.size:
+        reached = last.facts.next_log, MAGIC_SIZE
+    return Offer(logs, end, reached, last.file.format, gtids, _gtid_mode(kinds))
 
 
 def _refuse_unfit(chain: Sequence[ChainLog]) -> None:

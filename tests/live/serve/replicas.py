@@ -129,6 +129,22 @@ def wait_for(replica: Server, gtids: str, threads: Sequence[str] = ("IO", "SQL")
         assert time.monotonic() < deadline, found
 
 
+def wait_for_heartbeats(replica: Server) -> None:
+    """Wait until an idle replica has taken another heartbeat."""
+    statement = "SHOW GLOBAL STATUS LIKE 'Slave_received_heartbeats'"
+    if isinstance(replica, MySQLServer):
+        statement = (
+            "SELECT 1, COUNT_RECEIVED_HEARTBEATS FROM performance_schema.replication_connection_status"
+        )
+    deadline = time.monotonic() + SECONDS
+    before = replica.query(statement)
+    while replica.query(statement) == before:
+        error = status(replica)["Last_IO_Error"]
+        assert not error, error
+        assert time.monotonic() < deadline
+        replica.sql("DO SLEEP(0.1)")
+
+
 def wait_for_error(replica: Server, thread: str = "IO") -> str:
     """Wait until one of a replica's threads has failed; its error."""
     deadline = time.monotonic() + SECONDS

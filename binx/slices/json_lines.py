@@ -52,7 +52,7 @@ def write_json(
 
     Args:
         rows: write a line for each row change instead; none for statements and for rolled back transactions.
-        choice: selects the row changes; None for all. Transactions without a selected change have no line.
+        choice: selects the row changes and statements; None for all. Transactions without any have no line.
 
     Returns:
         Warnings about unknown names and types.
@@ -118,7 +118,7 @@ def _transaction_lines(
                 yield from item.text()
             elif isinstance(item, Statement):
                 statements.write(b"%b%b" % (_SEPARATOR if statements.tell() else b"", _statement(item)))
-            elif choice is None or not head:
+            elif choice is None or not head or (statements.tell() and not choice.only_rows):
                 yield head
                 yield b'], "sql_statements": ['
                 statements.seek(0)

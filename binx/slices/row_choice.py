@@ -38,7 +38,7 @@ class RowChoice:
         undone: bool = False,
     ) -> None:
         self.takes_table = tables.takes
-        self._tables, self._excluded, self._only_rows = tables, excluded, only_rows
+        self._tables, self._excluded, self.only_rows = tables, excluded, only_rows
         self._undone = undone
         self.left_out = 0
         self._codes = [code for code, name in enumerate(CHANGE_TYPES) if name.partition("_")[0] in operations]
@@ -68,10 +68,10 @@ class RowChoice:
         If rows are undone, statements on their tables are needed too, except those that only create a table.
         """
         if statement.kind == "other":
-            return not self._only_rows or statement.sql.startswith(_NEEDED)
+            return not self.only_rows or statement.sql.startswith(_NEEDED)
         if self._is_excluded(statement):
             return False
-        if not self._only_rows:
+        if not self.only_rows:
             return True
         effect = table_effect(statement, self._tables) if self._undone else None
         if effect is not None and (effect.type != "create" or effect.may_change_rows):

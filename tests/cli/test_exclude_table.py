@@ -53,6 +53,15 @@ def test_json_has_no_row_of_the_table(shop: Shop) -> None:
     assert tables(*EXCLUDED) == tables() - {"products"} != tables()
 
 
+def test_json_has_statements_about_other_tables(shop: Shop) -> None:
+    def made(*arguments: str) -> set[str]:
+        lines = binx("extract", "--format", "json", *arguments, *shop.logs, "-o", "-").lines
+        statements = (statement["sql"] for line in lines for statement in json.loads(line)["sql_statements"])
+        return {sql.split()[2] for sql in statements if sql.startswith("CREATE TABLE")}
+
+    assert made(*EXCLUDED) == made() - {"products"} != made()
+
+
 @pytest.mark.parametrize("form", ["sql", "binlog"])
 def test_undo_leaves_the_table_as_it_is(shop: Shop, form: str, tmp_path: Path) -> None:
     gtid = next(

@@ -210,7 +210,7 @@ def schema_record_of(changes: TableChanges, dialect: SqlDialect) -> SchemaRecord
     path = schema_path(changes.db, changes.name, changes.version)
     definition = changes.resolved.definition
     is_known = definition is not None and definition.unknown is None
-    made = create_table(definition, dialect).sql if definition is not None and is_known else None
+    made = create_table(definition, dialect).in_utc() if definition is not None and is_known else None
     return SchemaRecord(path, changes.valid_from, changes.schema_record(made), changes.avro_schema())
 
 

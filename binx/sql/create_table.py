@@ -52,6 +52,16 @@ class Definition(NamedTuple):
         """The time zones that its statements run in."""
         return (self.time_zone, *(zone for zone, _ in self.defaults))
 
+    def in_utc(self) -> str:
+        """Return the text for a session with ``time_zone='+00:00'``: one statement if that is right there."""
+        first = [] if self.time_zone == "+00:00" else [f"SET SESSION time_zone = '{self.time_zone}'"]
+        return ";\n".join([*first, self.sql, *self._later()])
+
+    def _later(self) -> Iterator[str]:
+        for zone, statement in self.defaults:
+            yield f"SET SESSION time_zone = '{zone}'"
+            yield statement
+
     def statements(self) -> Iterator[str]:
         """Yield all statements, with those that set a session to read them."""
         yield "SET NAMES utf8mb4"
@@ -61,9 +71,7 @@ class Definition(NamedTuple):
         yield "/*M!110201 SET SESSION character_set_collations = '' */"
         yield from self.sequences
         yield self.sql
-        for zone, statement in self.defaults:
-            yield f"SET SESSION time_zone = '{zone}'"
-            yield statement
+        yield from self._later()
 
 
 def create_table(table: TableDefinition, dialect: SqlDialect) -> Definition:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from binx.event.gtid.sets import GtidSet
+from binx.event.rows_events import unmapped_rows
 from binx.log.selection.times import MICROSECONDS
 from binx.log.succession import ChainProblem
 from binx.source.log_names import printable
@@ -34,6 +35,7 @@ class Evidence(NamedTuple):
         with_text: transactions that contain statements and are not DDL.
         unread: compressed transactions, if they were not decompressed.
         cascades: statements that define foreign keys with actions whose row changes are not logged.
+        unmapped: rows events without a table map.
     """
 
     files: Sequence[Record]
@@ -52,6 +54,7 @@ class Evidence(NamedTuple):
     largest_step: int
     missing_gtids: GtidSet
     cascades: int
+    unmapped: int
 
 
 ACTIONS: Final = {
@@ -73,6 +76,7 @@ ACTIONS: Final = {
     "long_transaction": "commit more often; binx ls --sort duration shows whose transactions these are",
     "clock_back": "check the time synchronisation of the server, and select by GTID instead of by time",
     "cascades_not_logged": "compare tables below such keys with their server; binx state says which rows",
+    "unmapped_rows": "compare tables below foreign keys with their server",
 }
 """What to do about each kind of finding."""
 
@@ -160,6 +164,7 @@ def _about_tables(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         f"{counted(evidence.cascades, 'statement')} with foreign key actions (CASCADE, SET NULL), whose row"
         " changes the server did not log",
     )
+    yield "unmapped_rows", evidence.unmapped, "".join(unmapped_rows(evidence.unmapped))
 
 
 def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:

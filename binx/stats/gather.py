@@ -206,6 +206,7 @@ class _Gathering:
         self._files: list[Record] = []
         self._seqno = 1
         self._is_numbered = True
+        self._unmapped = 0
 
     def pass_over(self) -> None:
         """Leave out a file: the transactions after it cannot be numbered."""
@@ -268,6 +269,7 @@ class _Gathering:
             counted = self._take_events(scan)
             events = counted if self._everything else None
             self._tables.take(scan, self._tally.take_tables())
+            self._unmapped += scan.unmapped_events
         gtids = self._file_gtids
         self._gtids = None if gtids is None or self._gtids is None else self._gtids | gtids
         previous = self._ends.facts.previous_gtids
@@ -336,6 +338,7 @@ class _Gathering:
             largest_step=max(steps[1], event_steps[1]),
             missing_gtids=missing,
             cascades=self._statements.unlogged_cascades,
+            unmapped=self._unmapped,
         )
         return {
             "files": self._files,

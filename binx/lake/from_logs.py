@@ -26,7 +26,14 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.ddl.parsed_statements import AlterTable, RenameTables
+from binx.rows.ddl.parsed_statements import (
+    AlterTable,
+    CreateTable,
+    DropTables,
+    NotUnderstood,
+    RenameTables,
+    TruncateTable,
+)
 from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, no_table
@@ -98,6 +105,7 @@ def _near(table: str, files: Sequence[BinlogFile]) -> str:
         scan = find_transactions(file, Level.LEVEL_TABLES, verify=False)
         for _ in scan:
             seen |= dict.fromkeys(str(TableName(*scan.table_name(one))) for one in range(scan.table_count))
+    seen.pop(table, None)
     return did_you_mean(table, seen)
 
 
@@ -124,6 +132,12 @@ class _Related(Catalog):
     ) -> Followed:
         """Apply a statement, and note the names in it."""
         followed = super().follow(statement, default_db, context, provenance)
+        match followed.parsed:
+            case CreateTable(table=named) | AlterTable(table=named) | TruncateTable(table=named):
+                self._take_spelling(TableName(named.db or default_db, named.name))
+            case DropTables(tables=tables) | NotUnderstood(tables=tables):
+                for named in tables:
+                    self._take_spelling(TableName(named.db or default_db, named.name))
         match followed.parsed:
             case RenameTables(pairs=pairs):
                 for old, new in pairs:

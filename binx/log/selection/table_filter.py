@@ -152,7 +152,12 @@ class TableFilter:
             if second is not None:
                 pairs.append((first, second))
             for database, table in pairs:
-                if (not changed or database in changed) and self.takes(database, table):
+                # With lower_case_table_names, servers log what is changed in lower case.
+                if changed and database not in changed and database.lower() not in changed:
+                    continue
+                if self.takes(database, table):
+                    return True
+                if changed and database not in changed and self.takes(database.lower(), table.lower()):
                     return True
         return False
 

@@ -94,7 +94,7 @@ def second_text(moment: int, zone: tzinfo = UTC) -> str:
 
 def safe_text(text: str) -> str:
     r"""Make a text safe for a terminal: invisible characters become ``\xNN`` or ``\uNNNN``."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return "".join(_visible(character) for character in text)
 

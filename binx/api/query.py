@@ -209,6 +209,8 @@ class Database:
                     message = (
                         "expected two texts in state(), such as state('shop.orders', '2026-11-21 09:50')"
                     )
+                if self._loaded is not None and self._loaded.state.catalog:
+                    message += f"; rows are in tables of the catalog {self._loaded.state.catalog}"
                 raise AbsentError(message) from error
             if isinstance(error, duckdb.ProgrammingError):
                 raise UsageError(message) from error

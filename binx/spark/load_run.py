@@ -233,6 +233,8 @@ class _Load:
         requested = [("--key", str(table)) for table in options.keys]
         requested += [("--table", pattern) for pattern in options.tables]
         requested += [("--rebuild", str(table)) for table in options.rebuild]
+        requested += [("--partition-by", str(table)) for table, _ in options.partition_by]
+        requested += [("--sort-by", str(table)) for table, _ in options.sort_by]
         for option, pattern in requested:
             if not any(filter_of((), (pattern,)).takes(*name) for name in names):
                 listed = listed_tables(names, pattern)

@@ -96,6 +96,10 @@ def test_loaded_tables_are_found_where_they_are_now(shop: Shop, lake: Path, tmp_
     (moved / "_state.json").write_bytes(to_json(State()))
     history = KINDS.replace("shop.orders", "shop.orders_history")
     assert answer(history, moved) == answer(KINDS, *shop.logs)
+    (moved / "_state.json").write_bytes(to_json(State(catalog="lakes.raw")))
+    done = binx("query", KINDS, moved)
+    assert (done.code, done.out) == (4, "")
+    assert done.err.endswith("; rows are in tables of the catalog lakes.raw\n")
 
 
 def test_a_selection_is_of_the_transactions(shop: Shop) -> None:

@@ -19,6 +19,7 @@ from binx.lake.place import LakeStore
 from binx.lake.published.views import (
     LAST_ROW,
     ORDER,
+    REMOVED,
     United,
     ViewPart,
     living_columns,
@@ -30,7 +31,7 @@ from binx.lake.state.loaded_state import State
 from binx.lake.table_name import TableName, listed_tables
 from binx.lake.tables.lives import FileSpan, TableHistory
 from binx.log.index.transactions import index_schema
-from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
+from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS, UTC_TIMESTAMP
 from binx.source.wording import did_you_mean
 
 SYSTEM: dict[str, pa.DataType] = {
@@ -42,6 +43,7 @@ SYSTEM: dict[str, pa.DataType] = {
     ORDER: pa.struct(
         [("chain", pa.int32()), ("commit_version", pa.int64()), ("row", pa.int64()), ("after", pa.bool_())]
     ),
+    REMOVED: UTC_TIMESTAMP,
 }
 
 FACTS = {"transactions": index_schema, "statements": statements_schema}
@@ -53,9 +55,10 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
 
     Columns are matched by identity: a renamed column has its last name. Types are united if that is exact;
     otherwise a column of another type becomes a separate column ``name@type``. ``_absent`` has the names of
-    columns that an image lacks, and ``_order`` sorts the images, also of several servers. Transactions logged
-    by two servers are read once, by GTID; XA transactions that were not committed, and those that a server
-    which took over never had, are left out.
+    columns that an image lacks, ``_order`` sorts the images, also of several servers, and ``_removed_at``
+    says when a DROP, TRUNCATE or RENAME took the table away that an image is of. Transactions logged by two
+    servers are read once, by GTID; XA transactions that were not committed, and those that a server which
+    took over never had, are left out.
 
     Args:
         lake: a data set of ``to-parquet``: a folder or a URI.
@@ -190,6 +193,8 @@ def batches_of(
                     arrays.append(_absent(rows, part, own))
                 elif field.name == ORDER:
                     arrays.append(_order(rows, part, field.type))
+                elif field.name == REMOVED:
+                    arrays.append(pa.repeat(pa.scalar(part.removed or None, UTC_TIMESTAMP), len(rows)))
                 elif name in rows.column_names and (field.name in own or field.name in SYSTEM):
                     arrays.append(plain(rows.column(name), field.type))
                 else:

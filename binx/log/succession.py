@@ -272,10 +272,12 @@ class ChainGtids(NamedTuple):
     Attributes:
         logged: those of the transactions in its logs.
         known: these, and those that its logs list as logged before them, with MariaDB's lower numbers.
+        commits: its first and its last commit time (µs since 1970), 0 where not known.
     """
 
     logged: GtidSet
     known: GtidSet
+    commits: tuple[int, int] = (0, 0)
 
     @property
     def servers(self) -> set[bytes | DomainSource]:
@@ -287,9 +289,10 @@ def takes_over(earlier: ChainGtids, later: ChainGtids) -> bool:
     """Return whether a server took over from another one, as the GTIDs in the logs of both show.
 
     It knows all servers whose transactions the other one has, and at least one more: itself. Servers that
-    replicate from each other know the same ones.
+    replicate from each other know the same ones. A server that ended before the other one began did not.
     """
-    return bool(earlier.servers) and earlier.servers < later.servers
+    is_over = 0 < later.commits[1] < earlier.commits[0]
+    return bool(earlier.servers) and earlier.servers < later.servers and not is_over
 
 
 def never_had(earlier: ChainGtids, later: ChainGtids) -> GtidSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def exported(folder: Path, *logs: tuple[str, int, int, int, str]) -> list[Manife
             if one.source.name == f"{base}.{number:06}"
         )
         source = replace(found.source, identity=str(begun))
-        manifests.append(replace(found, source=source, next=(following, ended), first_commit=f"{begun:04}"))
+        commit = datetime.fromtimestamp(begun, UTC).isoformat()
+        manifests.append(replace(found, source=source, next=(following, ended), first_commit=commit))
     return manifests
 
 

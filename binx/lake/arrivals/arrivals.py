@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from binx.errors import BinxError
 from binx.lake.arrivals.left_out import leave_out
 from binx.lake.arrivals.repeats import without_repeated
+from binx.lake.arrivals.takeovers import NewGtids, find_reused, look_at_ends
 from binx.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile, clipped, read_version, wrong_hash
 from binx.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.lake.dataset.moments import Log, Moment, moment_of
@@ -114,6 +115,7 @@ class _NewFilesFinder:
         arrivals.tables = {file.table for manifest in manifests for file in manifest.changes}
         logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
         self._look_at_logs(places, logs)
+        look_at_ends(state.chains, places)
         state.order = state.chains.in_order(search.chains)
         bases = placed_bases(state.chains, state.ranks, state.shard_of_chains())
         arrivals.moment = moment_of(search.at, logs, state.ranks).with_bases(bases)
@@ -125,7 +127,7 @@ class _NewFilesFinder:
         arrivals.waiting = [waiting for listed in self._waiting.values() for waiting in listed]
         state.waiting = arrivals.waiting
         statements = state.spelled_statements()
-        self._record(statements)
+        new = self._record(statements)
         wanted = arrivals.wanted = with_former_names(search.wanted, statements)
         for statement in statements:
             # The position of these tables' base is unknown.
@@ -142,6 +144,7 @@ class _NewFilesFinder:
         if search.verify:
             self._check(files)
         arrived = [file for file in files if file.table not in arrivals.wrong]
+        find_reused(state, arrived, new, output)
         arrivals.files, wrong = without_repeated(arrived, state, output)
         arrivals.files = leave_out(state, arrivals.files, output)
         arrivals.wrong = {name: why for name, why in (arrivals.wrong | wrong).items() if wanted(name)}
@@ -273,6 +276,7 @@ class _NewFilesFinder:
                     sql_mode=dict(row["options"] or ()).get("sql_mode"),
                     flavour=manifest.flavour,
                     time=int(row["event_timestamp"].timestamp()) * 1_000_000,
+                    committed=round(row["commit_timestamp"].timestamp() * 1_000_000),
                 )
             )
 
@@ -302,18 +306,22 @@ class _NewFilesFinder:
                         f" {type(error).__name__} {error}"
                     )
 
-    def _record(self, statements: Sequence[RecordedStatement]) -> None:
-        """Record in the state what was read."""
+    def _record(self, statements: Sequence[RecordedStatement]) -> dict[str, NewGtids]:
+        """Record in the state what was read; return the new GTIDs of each chain."""
         state, arrivals = self._state, self._arrivals
+        new: dict[str, NewGtids] = defaultdict(NewGtids)
         followed = followed_columns(statements)
         for manifest, chain in arrivals.logs:
             listed = manifest.listed
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified)
             state.chains[chain].logs[manifest.source.number].take(manifest)
-            state.chains[chain].gtids |= manifest.gtids
             moment = arrivals.moment
+            is_cut = manifest.span is not None and manifest.span[1] > moment.last[chain]
+            new[chain] = new[chain].with_log(manifest.gtids - state.chains[chain].gtids, is_cut=is_cut)
+            state.chains[chain].gtids |= manifest.gtids
             counting = Counting(moment.last[chain], moment.first_left_out(chain), self._search.apart_from)
             arrivals.causes |= causes_in(manifest, followed, counting)
+        return new
 
     def _check(self, files: Sequence[ChangesFile]) -> None:
         with ThreadPoolExecutor(4) as pool:

@@ -19,10 +19,12 @@ from typing import NamedTuple
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import UuidSource
 from binx.lake.dataset.bases import BASE_CHAIN, Base
 from binx.lake.dataset.manifests import ExportLoss, Manifest, SelectedPart
 from binx.lake.dataset.spans import Span
 from binx.lake.table_name import TableName
+from binx.log.selection.times import parse_time
 from binx.log.succession import ChainGtids, in_turn, is_rotation, never_had, takes_over, with_lower_numbers
 from binx.source.log_names import is_named_next, numbered_name
 
@@ -97,7 +99,9 @@ class Log:
 class LoadedChain:
     """A chain: its logs by number, its first commit, the GTIDs already loaded; or a single base.
 
-    ``known`` are the GTIDs of all its logs, and those that they list as logged before them.
+    ``known`` are the GTIDs of all its logs, and those that they list as logged before them. ``outlived_by``
+    are chains that went on without its last transactions, each with its ``last_commit`` (µs since 1970) as it
+    was then; ``reused`` the GTIDs under which a server that took over logged other transactions.
     """
 
     name: str
@@ -107,6 +111,9 @@ class LoadedChain:
     logs: dict[int, Log] = field(default_factory=dict)
     gtids: GtidSet = field(default_factory=GtidSet)
     known: GtidSet = field(default_factory=GtidSet)
+    last_commit: int = 0
+    outlived_by: dict[str, int] = field(default_factory=dict)
+    reused: GtidSet = field(default_factory=GtidSet)
     at: Base | None = None
     numbers: list[int] = field(init=False, repr=False)
 
@@ -116,7 +123,10 @@ class LoadedChain:
     @property
     def all_gtids(self) -> ChainGtids:
         """Its GTIDs, as they are compared with those of other chains; none of a base."""
-        return ChainGtids(self.gtids, self.known) if self.at is None else ChainGtids(GtidSet(), GtidSet())
+        if self.at is not None:
+            return ChainGtids(GtidSet(), GtidSet())
+        began = parse_time(self.first_commit) if self.first_commit else 0
+        return ChainGtids(self.gtids, self.known | _numbers_before(self.known), (began, self.last_commit))
 
     @property
     def lifetime(self) -> tuple[int, int]:
@@ -168,6 +178,8 @@ class LoadedChain:
         self.known |= manifest.gtids | with_lower_numbers(manifest.before)
         if first_commit and (not self.first_commit or first_commit < self.first_commit):
             self.first_commit = first_commit
+        if first_commit:
+            self.last_commit = max(self.last_commit, manifest.until)
 
     def called(self, number: int) -> str:
         """Return a log's name."""
@@ -179,22 +191,36 @@ class LoadedChain:
             yield loss.table, f"{self.called(number)}: {loss.text}"
 
 
+def _numbers_before(known: GtidSet) -> GtidSet:
+    """Return the GTIDs of MySQL's servers before their first ones that are known.
+
+    Logs do not list what a server has from a backup (``gtid_purged``).
+    """
+    firsts: dict[UuidSource, int] = {}
+    for source, first, _ in known:
+        if isinstance(source, UuidSource):
+            firsts.setdefault(source, first)
+    return GtidSet((source, 1, first - 1) for source, first in firsts.items() if first > 1)
+
+
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Transactions of a chain that the server which took over, with the chain ``later``, never had.
 
-    Their rows stay in ``history/`` and do not count, nor do their statements.
+    Their rows stay in ``history/`` and do not count, nor do their statements. Of the GTIDs in ``reused``, it
+    has other transactions.
     """
 
     gtids: GtidSet
     later: str
+    reused: GtidSet
 
     def sentence(self, chain: str) -> str:
         """Return what is said of the tables that they changed."""
         return (
             f"transactions of {chain} that {self.later}, whose server took over, never had are left out:"
             f" {self.gtids}"
-        )
+        ) + (f"; servers that took over have others of the GTIDs {self.reused}" if self.reused else "")
 
 
 @dataclass(slots=True)
@@ -340,21 +366,43 @@ class LoadedChains:
         return found
 
     def _continues(self, before: LoadedChain, after: LoadedChain) -> bool:
-        if takes_over(before.all_gtids, after.all_gtids):
+        if self.took_over(before.name, after.name):
             return True
         (_, ended), (begun, _) = before.lifetime, after.lifetime
         return before.server_id == after.server_id and ended <= begun
 
+    def took_over(self, earlier: str, later: str) -> bool:
+        """Return whether the server of a chain took over from that of another one.
+
+        GTIDs show it, or the times of commits do: see :mod:`binx.lake.arrivals.takeovers`.
+        """
+        own = self.by_name[earlier]
+        return later in own.outlived_by or takes_over(own.all_gtids, self.by_name[later].all_gtids)
+
     def left_out(self, order: Sequence[str]) -> dict[str, LeftOut]:
         """Return, by chain, what its server alone had when another one took over.
 
-        If several took over in turn, the last one decides.
+        If several took over in turn, the last one decides. MariaDB's lists of GTIDs have the last number of
+        each server: once a server that was made again has given new ones, those that it lost are within.
+        Then the first server that took over decides about these, if no other one logged them.
         """
         found = {}
         for place, name in enumerate(order):
-            own = self.by_name[name].all_gtids
-            later = (one for one in reversed(order[place + 1 :]) if self.by_name[one].gtids)
-            over = next((one for one in later if takes_over(own, self.by_name[one].all_gtids)), None)
-            if over is not None and (gtids := never_had(own, self.by_name[over].all_gtids)):
-                found[name] = LeftOut(gtids, over)
+            own, after = self.by_name[name], order[place + 1 :]
+            others = [
+                self.by_name[other]
+                for other in order
+                if self.by_name[other].gtids and (other in after or other in own.outlived_by)
+            ]
+            over = [one for one in others if self.took_over(name, one.name)]
+            if not over or (over[-1].name in own.outlived_by and over[-1].gtids.issubset(own.known)):
+                continue
+            reused = own.reused & own.gtids
+            lost = never_had(own.all_gtids, over[-1].all_gtids) | reused
+            if any(one.server_id == own.server_id for one in others):
+                lost |= never_had(own.all_gtids, over[0].all_gtids) - GtidSet().union(
+                    *(one.gtids for one in over)
+                )
+            if lost:
+                found[name] = LeftOut(lost, over[-1].name, reused)
         return found

@@ -17,7 +17,8 @@ from binx.lake.table_name import TableName
 class RecordedStatement:
     """A row of ``statements/`` that has effects (docs/dataset.md).
 
-    ``sql_mode`` is None where its server logs none; ``time`` is the event's, in µs.
+    ``sql_mode`` is None where its server logs none. ``time`` is the event's, ``committed`` the commit's (µs
+    since 1970).
     """
 
     chain: str
@@ -28,6 +29,7 @@ class RecordedStatement:
     sql_mode: str | None = None
     flavour: str = "mysql"
     time: int = 0
+    committed: int = 0
 
 
 def spelled_as_rows(

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -32,6 +33,9 @@ from binx.sql.literals import comment_text
 ORDER = "_order"
 """The column that orders all row images of a table, across servers."""
 
+REMOVED = "_removed_at"
+"""The column that says when a DROP, TRUNCATE or RENAME took the table away that an image is of."""
+
 LAST_ROW = (1 << 63) - 1
 """The row of images of a base, which come after all changes that are in the base."""
 
@@ -39,13 +43,15 @@ LAST_ROW = (1 << 63) - 1
 class ViewPart(NamedTuple):
     """Units whose rows have the same columns; a single unit if not all rows of its file count.
 
-    ``base`` is the place of the base that they are of, None for rows of logs.
+    ``base`` is the place of the base that they are of, None for rows of logs; ``removed`` when their table
+    lost its name (µs since 1970), 0 if it has it.
     """
 
     units: tuple[FileSpan, ...]
     is_whole: bool
     columns: tuple[tuple[str, pa.DataType, Hashable], ...]
     base: ChangePosition | None = None
+    removed: int = 0
 
     @property
     def version(self) -> Version:
@@ -104,11 +110,11 @@ def parts_of(table: TableName, lives: Sequence[TableHistory]) -> list[ViewPart]:
             whole = whole and not (file.spans or file.dropped or unit.excluded)
             where = "" if whole else (unit.first, unit.last, file.identity)
             base = life.base.at if life.base is not None and unit.at.rank < 0 else None
-            key = (file.chain, where, base, unit.version, tuple(columns))
+            key = (file.chain, where, base, life.left.get(table, 0), unit.version, tuple(columns))
             grouped.setdefault(key, []).append(unit)
     return [
-        ViewPart(tuple(units), where == "", columns, base)  # type: ignore[arg-type]
-        for (_, where, base, _, columns), units in grouped.items()
+        ViewPart(tuple(units), where == "", columns, base, removed)  # type: ignore[arg-type]
+        for (_, where, base, removed, _, columns), units in grouped.items()
     ]
 
 
@@ -133,7 +139,7 @@ def unite(parts: Sequence[ViewPart], living: Iterable[tuple[Hashable, str]]) -> 
                 listed.append(column)
             column.names[number] = (name, kind)
     columns = [column for listed in by_identity.values() for column in listed]
-    taken = {name.lower() for name in SYSTEM_COLUMNS} | {"_chain", "_schema_version", ORDER}
+    taken = {name.lower() for name in SYSTEM_COLUMNS} | {"_chain", "_schema_version", ORDER, REMOVED}
     for column in columns:
         while column.name.lower() in taken:
             column.name += "_"
@@ -172,7 +178,12 @@ class DuckDb:
     """DuckDB's SQL dialect."""
 
     path = "views.sql"
-    types: ClassVar = {"text": "VARCHAR", "map": "MAP(VARCHAR, VARCHAR)", "plain time": "TIMESTAMP"}
+    types: ClassVar = {
+        "text": "VARCHAR",
+        "map": "MAP(VARCHAR, VARCHAR)",
+        "time": "TIMESTAMPTZ",
+        "plain time": "TIMESTAMP",
+    }
 
     @staticmethod
     def name(name: str) -> str:
@@ -214,7 +225,12 @@ class Spark:
     """Spark's SQL dialect."""
 
     path = "views.spark.sql"
-    types: ClassVar = {"text": "STRING", "map": "MAP<STRING, STRING>", "plain time": "TIMESTAMP_NTZ"}
+    types: ClassVar = {
+        "text": "STRING",
+        "map": "MAP<STRING, STRING>",
+        "time": "TIMESTAMP",
+        "plain time": "TIMESTAMP_NTZ",
+    }
 
     @staticmethod
     def name(name: str) -> str:
@@ -371,6 +387,7 @@ def _history(parts: Sequence[ViewPart], columns: Sequence[United], place: LakeSt
             f"{_text(part.units[0].file.chain)} AS _chain",
             f"{_text(part.version.name)} AS _schema_version",
             f"{_order(part, dialect)} AS {ORDER}",
+            f"{_removed(part, dialect)} AS {REMOVED}",
         ]
         named += [_column(column, number, dialect) for column in columns]
         paths = [unit.file.path for unit in part.units]
@@ -388,6 +405,14 @@ def _order(part: ViewPart, dialect: Dialect) -> str:
         version, row = f"CAST({part.base.scn} AS BIGINT)", f"CAST({LAST_ROW} AS BIGINT)"
     values = [str(part.chain_rank), version, row, "_change_type = 'update_postimage'"]
     return dialect.struct(zip(("chain", "commit_version", "row", "after"), values, strict=True))
+
+
+def _removed(part: ViewPart, dialect: Dialect) -> str:
+    kind = dialect.types["time"]
+    if not part.removed:
+        return f"CAST(NULL AS {kind})"
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=part.removed)
+    return f"CAST('{moment:%Y-%m-%d %H:%M:%S.%f}+00:00' AS {kind})"
 
 
 def _counting(unit: FileSpan) -> str:

@@ -72,8 +72,19 @@ def _with_catalog(document: dict[str, Any]) -> dict[str, Any]:
     return {"catalog": "", "writer": "", "emptied": [], **document}
 
 
+def _with_ends(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a state from contract 16, which knows no times of last commits and of statements' ones, to 17."""
+    for chain in document["chains"]["by_name"].values():
+        chain |= {"last_commit": 0, "outlived_by": {}, "reused": ""}
+    for left_out in document["left_out"].values():
+        left_out["reused"] = ""
+    for statement in document["statements"]:
+        statement["committed"] = statement["time"]
+    return document
+
+
 CONTRACT = Contract(
-    16,
+    17,
     again="load into a new folder",
     steps={
         10: _with_lost_transactions,
@@ -82,6 +93,7 @@ CONTRACT = Contract(
         13: _with_shards,
         14: _with_differing,
         15: _with_catalog,
+        16: _with_ends,
     },
 )
 """The contract of the state."""

@@ -25,7 +25,6 @@ from binx.lake.place import LakeStore
 from binx.lake.state.loaded_state import Loss
 from binx.lake.table_name import TableName
 from binx.lake.tables.lives import TableHistory
-from binx.log.succession import takes_over
 from binx.rows.change_groups import ChangePlace
 from binx.rows.columns.schema import folded_name
 
@@ -256,7 +255,7 @@ def _out_of_turn(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, i
     sentences = []
     for one, other in combinations(sorted(logs, key=ranks.__getitem__), 2):
         first, second = chains[one], chains[other]
-        if takes_over(first.all_gtids, second.all_gtids):
+        if chains.took_over(one, other) or chains.took_over(other, one):
             continue
         last = {
             (source.domain, number)

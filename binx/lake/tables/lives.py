@@ -100,6 +100,8 @@ class TableHistory:
         base: the base that its first rows come from, None if they come from a log.
         server: the server that logged its CREATE TABLE; empty if the logs do not have it.
         is_keyed: whether the logs tell the primary key of all its rows.
+        left: by former name, when the statement was committed that took it away: a DROP, TRUNCATE, RENAME or
+            CREATE (µs since 1970).
         last_id: the last id that a column got.
         shard: the first chain of the logs that it comes from, if servers are shards; else empty.
     """
@@ -115,6 +117,7 @@ class TableHistory:
     base: PlacedBase | None = None
     server: str = ""
     is_keyed: bool = False
+    left: dict[TableName, int] = field(default_factory=dict)
     last_id: int = 0
     shard: str = ""
 

@@ -81,6 +81,7 @@ class Timeline:
         self._gone: set[TableName] = set()
         self._new_databases: set[str] = set()
         self._prepared = Prepared()
+        self._now = 0
 
     @property
     def committed(self) -> Collection[tuple[str, int]]:
@@ -107,6 +108,7 @@ class Timeline:
             if isinstance(operation, _Clip):
                 self._take(operation, position)
             else:
+                self._now = operation.committed
                 for effect in operation.effects:
                     self._follow(effect, operation, position)
         for life in self.lives:
@@ -159,6 +161,7 @@ class Timeline:
         self._gone.add(name)
         if former is not None:
             former.name = None
+            former.left[name] = self._now
 
     def _is_held(self, name: TableName, statement: RecordedStatement) -> bool:
         """Whether the base that the table began with already includes a statement's effect on it."""
@@ -218,6 +221,8 @@ class Timeline:
         self._gone.add(name)
         self._end(new)
         life.name = new
+        life.left[name] = self._now
+        life.left.pop(new, None)
         life.names.append((position, new))
         for other in self.lives:
             other.parents |= {(new, column) for table, column in other.parents if table == name}

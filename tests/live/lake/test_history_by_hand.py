@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,9 @@ PAGE = (PROJECT / "docs" / "spark.md").read_text("utf-8")
 Rows = list[tuple[str | None, ...]]
 
 
-def at_the_end(columns: str) -> str:
-    """The page's query, for the end of the logs and other columns."""
-    return re.sub(r"TIMESTAMP '[^']*'", "TIMESTAMP '2999-01-01'", QUERY).replace("id, status, total", columns)
+def the_query(columns: str, moment: str = "2999-01-01") -> str:
+    """The page's query, for another moment and other columns."""
+    return re.sub(r"TIMESTAMP '[^']*'", f"TIMESTAMP '{moment}'", QUERY).replace("id, status, total", columns)
 
 
 def in_duckdb(folder: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -53,7 +54,7 @@ def test_the_pages_query_is_right_after_a_failover(failover: Failover, tmp_path:
     load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
     write_changes_views(str(lake))
     expected = [(1, "new"), (2, "new"), (3, "sent"), (4, "kept")]
-    query = at_the_end("id, status")
+    query = the_query("id, status")
     assert in_duckdb(output, query) == in_duckdb(lake, query) == expected
     assert in_spark(spark, output, query) == expected
     changes = binx.read_changes(str(lake), "shop.orders", ["id", "status", "_order"]).read_all()
@@ -80,10 +81,42 @@ def test_the_pages_query_leaves_out_what_was_rolled_back(server: Server, tmp_pat
     load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
     write_changes_views(str(lake))
     expected = [(1, "new"), (2, "done")]
-    query = at_the_end("id, status")
+    query = the_query("id, status")
     assert in_duckdb(output, query) == in_duckdb(lake, query) == in_spark(spark, output, query) == expected
     changes = binx.read_changes(str(lake), "shop.orders").read_all()
     assert "undone" not in changes["status"].to_pylist()
+
+
+@pytest.mark.parametrize("end", ["TRUNCATE shop.orders", "DROP TABLE shop.orders", "RENAME"])
+def test_the_pages_query_has_no_row_of_a_table_that_was_removed(
+    server: Server, end: str, tmp_path: Path, spark: Any
+) -> None:
+    table = "(id INT PRIMARY KEY, status VARCHAR(20))"
+    if end == "RENAME":
+        swap = "RENAME TABLE shop.orders TO shop.gone, shop.others TO shop.orders"
+        end = f"CREATE TABLE shop.others {table}; {swap}; DROP TABLE shop.gone"
+    parts = [
+        f"CREATE DATABASE shop; CREATE TABLE shop.orders {table};"
+        "INSERT INTO shop.orders VALUES (1, 'old'), (2, 'old')",
+        end,
+        f"CREATE TABLE IF NOT EXISTS shop.orders {table}; INSERT INTO shop.orders VALUES (1, 'new')",
+    ]
+    # MariaDB's times are whole seconds.
+    logs = logs_of(
+        server, *(f"SET timestamp = {1_795_000_000 + number}; {part}" for number, part in enumerate(parts))
+    )
+    lake, output = tmp_path / "lake", tmp_path / "tables"
+    export(lake, logs)
+    load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
+    write_changes_views(str(lake))
+    query = the_query("id, status")
+    for found in (in_duckdb(output, query), in_duckdb(lake, query), in_spark(spark, output, query)):
+        assert found == [(1, "new")]
+    changes = binx.read_changes(str(lake), "shop.orders", ["status", "_removed_at"]).read_all().to_pylist()
+    assert {row["status"] for row in changes if row["_removed_at"] is None} == {"new"}
+    [removed] = {row["_removed_at"] for row in changes} - {None}
+    before = the_query("id, status", str(removed - timedelta(microseconds=1)))
+    assert in_duckdb(output, before) == in_duckdb(lake, before) == [(1, "old"), (2, "old")]
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])

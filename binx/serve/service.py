@@ -39,6 +39,7 @@ _LOGIN_SECONDS, _IDLE_SECONDS, _SENDING_SECONDS = 10.0, 3600.0, 600.0
 _ACCEPT_SECONDS = 0.2
 _BACKLOG = 16
 _NANOSECONDS = 1_000_000_000
+_DIGITS = 19
 
 CAPABILITY = 4
 """Of MariaDB, ``MARIA_SLAVE_CAPABILITY_GTID``: the replica knows all events."""
@@ -197,7 +198,7 @@ class Service:
         held, until = request.gtids, None
         domains = session.variable("slave_connect_state")
         if offer.is_mariadb:
-            if int(session.variable("mariadb_slave_capability") or 0) < CAPABILITY:
+            if _number(session.variable("mariadb_slave_capability")) < CAPABILITY:
                 raise FatalError(
                     "expected a replica that knows MariaDB's GTIDs, found a MySQL or an old MariaDB"
                 )
@@ -208,7 +209,7 @@ class Service:
             start = start_by_position(offer, request)
         else:
             start = start_after_domains(offer, held) if offer.is_mariadb else start_after_set(offer, held)
-        period = session.variable("source_heartbeat_period", "master_heartbeat_period") or "0"
+        period = _number(session.variable("source_heartbeat_period", "master_heartbeat_period"))
         after = ""
         if held is not None:
             after = f", after {held if held and offer.is_mariadb else counted(held.count, 'GTID')}"
@@ -221,7 +222,13 @@ class Service:
             held=held,
             until=until,
             has_checksums=(checksums or "").upper() == "CRC32",
-            heartbeat=int(period) / _NANOSECONDS if period.isdecimal() else 0.0,
+            heartbeat=period / _NANOSECONDS,
             ends=self._once,
             applies=applies,
         )
+
+
+def _number(text: str | None) -> int:
+    """Return the number that a replica has set; 0 for none, and for what is no number of 64 bits."""
+    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    return int(text) if text is not None and is_number else 0

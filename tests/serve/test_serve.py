@@ -15,6 +15,7 @@ from threading import Thread
 
 import pymysql
 import pytest
+from pymysql.constants import COMMAND
 
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.chain.inputs import open_chain
@@ -198,6 +199,19 @@ def test_logs_with_a_gap_are_not_offered(tmp_path: Path) -> None:
 def test_logs_of_two_servers_are_not_offered() -> None:
     with open_chain([str(shop) for shop in SHOPS]) as chain, pytest.raises(UsageError, match="one server"):
         offer_of(chain)
+
+
+@pytest.mark.parametrize("value", ["four", "", "-4", "9" * 5000])
+def test_settings_that_are_no_numbers_are_as_none(value: str) -> None:
+    mariadb = next(shop for shop in SHOPS if "mariadb" in str(shop))
+    with serving(mariadb) as port:
+        one = pymysql.connect(host="127.0.0.1", port=port, user="any", ssl_disabled=True)
+        with one, one.cursor() as cursor:
+            cursor.execute("SET @master_binlog_checksum = 'CRC32'")
+            cursor.execute(f"SET @mariadb_slave_capability = '{value}', @master_heartbeat_period = '{value}'")
+            one._execute_command(COMMAND.COM_BINLOG_DUMP, struct.pack("<IHI", 4, 0, 7))
+            with pytest.raises(pymysql.MySQLError, match="expected a replica that knows MariaDB's GTIDs"):
+                one._read_packet()
 
 
 def test_who_has_not_logged_in_cannot_make_it_take_a_large_message() -> None:

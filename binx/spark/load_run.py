@@ -159,6 +159,10 @@ class _Load:
             return None
         if options.format == DELTA:
             raise UsageError("--format delta is for tables in files, and these are in a catalog")
+        if options.soft_deletes or any(life.soft_deletes for life in state.lives.values()):
+            raise UsageError(
+                "--soft-deletes is for tables in files: tables of Iceberg have a column _deleted of their own"
+            )
         if state.catalog not in ("", name):
             if any(
                 life.catalog is not None and not (life.ranges and life.catalog.is_new)

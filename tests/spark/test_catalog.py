@@ -548,3 +548,5 @@ def test_a_catalog_that_fails_stops_no_load(tmp_path: Path, load: Load) -> None:
         assert all("the next load tries again" in one["error"] for one in summary["tables"])
     code, summary = load(tmp_path / "in", out, "--format", "delta")
     assert (code, "--format delta is for tables in files" in summary["error"]) == (2, True)
+    code, summary = load(tmp_path / "in", out, "--soft-deletes")
+    assert (code, "--soft-deletes is for tables in files" in summary["error"]) == (2, True)

@@ -22,8 +22,6 @@ from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.parse import first_word, is_schema_statement
 from binx.rows.ddl.parsed_statements import CreateTable
 
-MICROSECONDS = 1_000_000
-
 ROWS = "rows"
 """The kind of a statement that is logged as row changes, with its text alongside."""
 

@@ -25,6 +25,7 @@ from binx.lake.place import LakeStore, ListedFile
 from binx.lake.state.loaded_state import State, Waiting
 from binx.lake.table_name import TableName
 from binx.lake.tables.lacking import Cause, Counting, causes_in, followed_columns
+from binx.log.selection.times import MICROSECONDS
 from binx.rows.change_groups import ChangePlace
 
 
@@ -275,8 +276,8 @@ class _NewFilesFinder:
                     effects=tuple(row["effects"]),
                     sql_mode=dict(row["options"] or ()).get("sql_mode"),
                     flavour=manifest.flavour,
-                    time=int(row["event_timestamp"].timestamp()) * 1_000_000,
-                    committed=round(row["commit_timestamp"].timestamp() * 1_000_000),
+                    time=int(row["event_timestamp"].timestamp()) * MICROSECONDS,
+                    committed=round(row["commit_timestamp"].timestamp() * MICROSECONDS),
                 )
             )
 

@@ -17,15 +17,14 @@ from itertools import permutations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.dataset.dataset import manifest_name
 from binx.event.gtid.sets import GtidSet
 from binx.lake.dataset.files import ChangesFile
 from binx.lake.dataset.loaded_chains import LoadedChain, LoadedChains
 from binx.lake.dataset.manifests import Manifest, read_manifests
-from binx.lake.place import LakeStore
+from binx.lake.place import LakeStore, ListedFile
 from binx.lake.state.loaded_state import State
-from binx.storage.store import MANIFESTS
-
-_MICROSECONDS = 1_000_000
+from binx.log.selection.times import MICROSECONDS
 
 
 def look_at_ends(chains: LoadedChains, places: Sequence[LakeStore]) -> None:
@@ -47,7 +46,7 @@ def _outlives(earlier: LoadedChain, later: LoadedChain, places: Sequence[LakeSto
     own, others = earlier.all_gtids.servers, later.all_gtids.servers
     if own < others or own.isdisjoint(others):
         return False
-    if own == others and len(own) > 1 and later.lifetime[0] * _MICROSECONDS > earlier.last_commit:
+    if own == others and len(own) > 1 and later.lifetime[0] * MICROSECONDS > earlier.last_commit:
         return True
     known, others_known = earlier.all_gtids.known, later.all_gtids.known
     added = others_known - known
@@ -60,7 +59,7 @@ def _all_afterwards(
     """Return whether one chain committed these transactions after the other one's last commit."""
     end = pa.scalar(earlier.last_commit, pa.timestamp("us", "UTC"))
     for number, log in later.logs.items():
-        if log.time * _MICROSECONDS > earlier.last_commit:
+        if log.time * MICROSECONDS > earlier.last_commit:
             continue
         manifest = _manifest(f"{later.called(number)}.{log.identity}", places)
         if manifest is None:
@@ -74,12 +73,10 @@ def _all_afterwards(
     return True
 
 
-def _manifest(name: str, places: Sequence[LakeStore]) -> Manifest | None:
-    for place in places:
-        listed = [file for file in place.files(MANIFESTS) if file.path.rpartition("/")[2] == f"{name}.json"]
-        for manifest in read_manifests(place, listed):
-            return manifest
-    return None
+def _manifest(source: str, places: Sequence[LakeStore]) -> Manifest | None:
+    # Read by its name: to list a folder of thousands for each log would take longer than all else.
+    listed = [ListedFile(manifest_name(source), 0, 0)]
+    return next((manifest for place in places for manifest in read_manifests(place, listed)), None)
 
 
 @dataclass(frozen=True, slots=True)

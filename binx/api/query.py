@@ -25,7 +25,8 @@ from binx.api.open_logs import open as open_logs
 from binx.errors import AbsentError, BinxError, BinxWarning, UsageError
 from binx.lake.dataset.manifests import is_data_set
 from binx.lake.place import LakeStore
-from binx.lake.published.views import DuckDb
+from binx.lake.published.views import HISTORY, VERSIONS, DuckDb
+from binx.lake.state.loaded_state import LifeRecord
 from binx.lake.state.output_folder import STATE, Output
 from binx.lake.table_changes import FACTS, read_changes, read_facts, read_schemas
 from binx.lake.table_name import TableName
@@ -56,7 +57,6 @@ _RESERVED = ("information_schema", "pg_catalog")
 """Schemas that DuckDB keeps for itself."""
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DECIMAL", "FLOAT", "DOUBLE")
-_FOLDER = re.compile(r"^(CREATE OR REPLACE MACRO \w+\(\) AS ).*;$", re.MULTILINE)
 _BATCH_ROWS = 10_000
 
 
@@ -142,10 +142,9 @@ class Database:
                 table, moment = ((call[name] or "").replace("''", "'") for name in ("table", "moment"))
                 self._add_state(table, moment)
             result = self.connection.sql(text)
-        for record in () if self._loaded is None else self._loaded.state.records.values():
-            if not record.is_accepted and record.name.table.lower() in text.lower():
-                for reason in record.told:
-                    warnings.warn(f"{record.name} is incomplete: {reason}", BinxWarning, stacklevel=2)
+        for record in self._incomplete(text):
+            for reason in record.told:
+                warnings.warn(f"{record.name} is incomplete: {reason}", BinxWarning, stacklevel=2)
         return result
 
     def texts(self, text: str) -> tuple[list[bool], list[str], Iterator[tuple[str | None, ...]]]:
@@ -252,10 +251,8 @@ class Database:
 
     def _add_loaded(self, place: LakeStore) -> None:
         """Add the views that a load wrote, for the folder where they are now."""
-        folder = place.shown("").replace("'", "''")
-        script = (place.read(DuckDb.path) or b"").decode()
-        self._run(_FOLDER.sub(lambda match: f"{match[1]}'{folder}';", script, count=1))
-        self._run(f"SET allowed_directories = ['{folder}']")
+        self._run(DuckDb.script(place))
+        self._run("SET allowed_directories = ['" + place.shown("").replace("'", "''") + "']")
 
     def _add_state(self, table: str, moment: str) -> None:
         source, at = self._source, moment or None
@@ -270,6 +267,28 @@ class Database:
             )
         digest = hashlib.md5(f"{table}\n{moment}".encode(), usedforsecurity=False).hexdigest()
         self.connection.register(_STATE_TABLE + digest, rows)
+
+    def _incomplete(self, sql: str) -> Iterator[LifeRecord]:
+        """Yield the loaded tables that lack something and that a query names."""
+        import duckdb
+
+        records = () if self._loaded is None else self._loaded.state.records.values()
+        lacking = [record for record in records if not record.is_accepted]
+        if not lacking:
+            return
+        # Where there are views, DuckDB would name what they read.
+        with duckdb.connect() as empty:
+            try:
+                named = _named_tables(empty, sql)
+            except duckdb.Error:
+                # Of a PIVOT, which is several statements to it, DuckDB names none.
+                yield from lacking
+                return
+            for record in lacking:
+                db, table = record.name
+                views = (f"{DuckDb.name(db)}.{DuckDb.name(table + end)}" for end in ("", VERSIONS, HISTORY))
+                if not named.isdisjoint(_named_tables(empty, f"FROM {', '.join(views)}")):
+                    yield record
 
     def _run(self, sql: str) -> None:
         self.connection.execute(sql).fetchall()
@@ -297,6 +316,14 @@ def _replaced(
     names = [DuckDb.name(n) for n, kind in zip(result.columns, result.types, strict=True) if kind in kinds]
     new = ", ".join(f"{expression.format(name)} AS {name}" for name in dict.fromkeys(names))
     return result.project(f"* REPLACE ({new})") if new else result
+
+
+def _named_tables(connection: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
+    """Return the tables that a query names, as DuckDB spells them."""
+    names = connection.get_table_names(sql, qualified=True)
+    plain = (name.partition(" AS ")[0].lower().removeprefix("memory.") for name in names)
+    # Views whose names were taken end in underscores.
+    return {name.rstrip("_") for name in plain}
 
 
 def has_tables(path: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -34,22 +34,41 @@ if TYPE_CHECKING:
 SPARK = "Spark"
 
 
-def format_of(output: str, endings: Mapping[str, str]) -> str:
+_ENDINGS = {
+    ".txt": "table",
+    ".tsv": "table",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".sql": "sql",
+    ".thl": "thl",
+}
+"""Formats by the ending of an output."""
+
+
+def format_of(output: str, formats: Collection[str], default: str, *, ends_in_any_way: bool = False) -> str:
     """Return the format that the ending of an output says.
 
     Args:
-        endings: formats by ending (``.sql``); the one of an empty ending is for names and pipes without one.
+        formats: those that the command writes.
+        default: of names and pipes without an ending.
+        ends_in_any_way: whether outputs of the default format may have any other ending.
 
     Raises:
         UsageError: it says none of them.
     """
     ending = PurePath(output).suffix
-    if (form := endings.get(ending.lower())) is None:
-        known = ", ".join(filter(None, endings))
+    form = _ENDINGS.get(ending.lower(), "")
+    if form in formats:
+        return form
+    if ending and not ends_in_any_way:
+        known = ", ".join(known for known, form in _ENDINGS.items() if form in formats)
         raise UsageError(
             f"expected an --output that ends in one of {known}, found {ending}; or choose its --format"
         )
-    return form
+    return default
 
 
 def _to_environment(variable: str) -> Callable[..., None]:

@@ -20,7 +20,7 @@ from binx.cli.defaults import unknown
 from binx.cli.terminal import say_error
 from binx.errors import BinxError, ChecksumError, DamagedError, ExitCode
 from binx.kernels.memory import keep_freed_memory
-from binx.source.wording import did_you_mean
+from binx.source.wording import did_you_mean, listed
 
 _COMPLETE = "_BINX_COMPLETE"
 """Set if a shell requests completions."""
@@ -31,25 +31,7 @@ _TRACEBACK = "BINX_TRACEBACK"
 _CHANGED = "--no-checksums takes the bytes as they are"
 _DAMAGE = "--on-damage salvage goes on after it and lists what could not be read"
 _ALL_DAMAGE = "`binx verify` finds all damage"
-_OF_MYSQLBINLOG = {
-    "--base64-output": "binx show prints row changes with their values",
-    "--disable-log-bin": "run SET sql_log_bin = 0 before the SQL that binx extract writes",
-    "--force-read": "--on-damage salvage reads on after damage",
-    "--skip-gtids": "give mysqlbinlog --skip-gtids the log that binx extract writes",
-    "--verify-binlog-checksum": "checksums are verified, unless --no-checksums is given",
-    **dict.fromkeys(
-        (
-            "-R",
-            "--read-from-remote-server",
-            "--read-from-remote-master",
-            "--raw",
-            "--to-last-log",
-            "--stop-never",
-        ),
-        "binx pull copies logs from a server",
-    ),
-}
-"""Options of mysqlbinlog that no command has, and what does the same."""
+_COMMANDS_SHOWN = 3
 
 
 class _TerminatedError(BaseException):
@@ -74,7 +56,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
             sys.stdout.flush()
         return code
     except click.UsageError as error:
-        say_error(_usage_message(error))
+        say_error(usage_message(error))
         return ExitCode.USAGE
     except BinxError as error:
         return _failed(error, command_line)
@@ -116,13 +98,13 @@ def _answer(arguments: list[str]) -> ExitCode:
         return ExitCode(ending.exit_code)
 
 
-def _usage_message(error: click.UsageError) -> str:
+def usage_message(error: click.UsageError) -> str:
     """Return the error, and which help to read."""
     path = error.ctx.command_path if error.ctx is not None else PROGRAM
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         names = {name for param in error.ctx.command.get_params(error.ctx) for name in param.opts}
         name = error.option_name
-        instead = _OF_MYSQLBINLOG.get(name)
+        instead = _instead_of(name)
         near = f"; {instead}" if instead else did_you_mean(name, names.difference(HELP_NAMES))
         message = f"no such option {name!r}{near}"
     elif isinstance(error, NoSuchCommand):
@@ -131,6 +113,24 @@ def _usage_message(error: click.UsageError) -> str:
         # For a missing argument click lists the choices one per line.
         message = " ".join(error.format_message().rstrip(".").split())
     return f"{message}\nTry: {path} --help"
+
+
+def _instead_of(name: str) -> str | None:
+    """Return what to use instead of an option that the command does not have; None if nothing has it."""
+    from binx.cli.mysqlbinlog_options import INSTEAD
+
+    if name in INSTEAD:
+        return INSTEAD[name]
+    having = [
+        f"{PROGRAM} {other}"
+        for other in NAMES
+        if any(
+            name in param.opts and not getattr(param, "hidden", False) for param in load_command(other).params
+        )
+    ]
+    if not having:
+        return None
+    return f"{listed(having, _COMMANDS_SHOWN)} {'has' if len(having) == 1 else 'have'} it"
 
 
 def _reached(error: BaseException) -> str:

@@ -13,7 +13,8 @@ import pytest
 
 import binx as library
 from binx.lake.state.json_records import to_json
-from binx.lake.state.loaded_state import State
+from binx.lake.state.loaded_state import LifeRecord, Loss, State
+from binx.lake.table_name import TableName
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, binx_with, on_terminal
 
@@ -100,6 +101,31 @@ def test_loaded_tables_are_found_where_they_are_now(shop: Shop, lake: Path, tmp_
     done = binx("query", KINDS, moved)
     assert (done.code, done.out) == (4, "")
     assert done.err.endswith("; rows are in tables of the catalog lakes.raw\n")
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_told"),
+    [
+        ("SELECT count(*) FROM shop.orders_history AS o JOIN shop.customers_history c ON c.id = o.id", True),
+        ('SELECT count(*) FROM "Shop"."Orders_History"', True),
+        ("EXPLAIN SELECT 1 IN (SELECT id FROM memory.shop.orders_history)", True),
+        ("PIVOT shop.orders_history ON status USING count(*)", True),
+        ("SELECT count(*) FROM shop.order_items_history -- orders", False),
+        ("WITH orders_history AS (SELECT 'shop.orders') FROM orders_history", False),
+        ("SELECT count(orders.id) FROM shop.customers_history AS orders", False),
+    ],
+)
+def test_what_a_loaded_table_lacks_is_told_if_a_query_names_it(lake: Path, sql: str, is_told: bool) -> None:
+    loaded = lake.parent / "loaded"
+    if not loaded.exists():
+        shutil.copytree(lake, loaded)
+        (loaded / "_manifest").rename(lake.parent / "manifest of loaded")
+        records = {"a": LifeRecord(TableName("shop", "orders"), losses=(Loss("a log is missing"),))}
+        (loaded / "_state.json").write_bytes(to_json(State(records=records)))
+    done = binx("query", sql, loaded)
+    assert (done.code, done.err) == (
+        (3, "binx: warning: shop.orders is incomplete: a log is missing\n") if is_told else (0, "")
+    )
 
 
 def test_a_selection_is_of_the_transactions(shop: Shop) -> None:

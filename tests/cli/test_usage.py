@@ -43,7 +43,7 @@ from tests.conftest import PROJECT, TESTDATA
             ["show", "--base64-output=decode-rows", "f"],
             "no such option '--base64-output'; binx show prints row",
         ),
-        (["extract", "-R", "f"], "no such option '-R'; binx pull copies logs from a server\n"),
+        (["extract", "-R", "f"], "no such option '-R'; binx pull mysql:"),
         (["ls", "--sort", "colour", "f"], "expected one of log, bytes, rows, time, duration, size"),
         (["ls", "--sort", "log:desc", "f"], "log order has no direction"),
         (["ls", "--columns", "time,colour", "f"], "found 'colour'"),

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
+from binx.cli.application import load_command
+from binx.cli.run import usage_message
+from testdata.programs import Programs, find_mariadb, find_mysql, find_newer_mariadb
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
 
@@ -125,9 +132,61 @@ def binx_bytes(log: str | Path, out: Path) -> bytes:
     return out.read_bytes()
 
 
+_OPTION = re.compile(r"^ {0,2}(?:(-\S), )?(--[a-z0-9][a-z0-9-]*)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("find", [find_mysql, find_mariadb, find_newer_mariadb])
+def test_every_option_of_the_servers_readers_is_taken_or_answered(
+    find: Callable[[], Programs | None],
+) -> None:
+    programs = find()
+    if programs is None:
+        pytest.skip("this machine does not have that server")
+    reader = "mysqlbinlog" if find is find_mysql else "mariadb-binlog"
+    told = subprocess.run([*programs.command(reader), "--help"], capture_output=True, text=True, check=False)
+    names = {name for names in _OPTION.findall(told.stdout) for name in names if name}
+    assert len(names) > 60
+    for name in sorted(names):
+        for command in ("ls", "extract", "pull"):
+            said = refusal(command, name)
+            assert "no such option" not in said or f"no such option {name!r}; " in said
+            assert "did you mean" not in said, said
+
+
+def refusal(command: str, name: str) -> str:
+    """What is said of an option before anything is read; nothing if it is taken."""
+    try:
+        load_command(command).make_context(command, [name, "f"])
+    except click.UsageError as error:
+        return usage_message(error)
+    except click.exceptions.Exit:
+        return ""
+    return ""
+
+
+def test_an_option_of_another_command_is_told(shop: Shop) -> None:
+    for name, said in (
+        ("--rewrite-db=a=b", "no such option '--rewrite-db'; binx extract has it\n"),
+        (
+            "--output=x",
+            "no such option '--output'; binx index, binx query, binx extract and 5 more have it\n",
+        ),
+        ("--idempotent", "; give it to mysqlbinlog, with the log that binx extract writes\n"),
+        ("-uroot", "; binx pull mysql://USER@HOST:PORT copies logs from a server\n"),
+    ):
+        assert said in binx("ls", name, shop.logs[0]).err
+    assert binx("ls", "-T", "shop.visits", *shop.logs) == binx("ls", "--table", "shop.visits", *shop.logs)
+
+
 def test_an_output_whose_ending_names_a_format_has_it(shop: Shop, tmp_path: Path) -> None:
-    for ending, form in ((".sql", "sql"), (".JSON", "json"), (".thl", "thl"), (".000001", "binlog")):
-        out, same = tmp_path / f"out{ending}", tmp_path / f"same-{form}"
+    for ending, form in (
+        (".sql", "sql"),
+        (".JSON", "json"),
+        (".ndjson", "json"),
+        (".thl", "thl"),
+        (".000001", "binlog"),
+    ):
+        out, same = tmp_path / f"out{ending}", tmp_path / f"same-{ending[1:]}"
         assert binx("extract", "--limit", "3", shop.logs[0], "-o", out).code == 0
         assert binx("extract", "--limit", "3", shop.logs[0], "-o", same, "--format", form).code == 0
         assert out.read_bytes() == same.read_bytes()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
-from binx.cli.options import Logs, log_options
+from binx.cli.options import Logs, format_of, log_options
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.terminal import say_losses
 from binx.errors import ExitCode, UsageError
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 _NAME_BYTES = 255
 """Maximum length in a table map; servers allow 64 characters."""
+
+_FORMATS = tuple(choice.value for choice in SliceFormat)
 
 EXAMPLES = (
     Example(
@@ -79,15 +80,6 @@ def parse_operations(text: str) -> frozenset[str]:
     return names
 
 
-_ENDINGS = {
-    ".sql": SliceFormat.SQL,
-    ".json": SliceFormat.JSON,
-    ".jsonl": SliceFormat.JSON,
-    ".thl": SliceFormat.THL,
-}
-"""Formats by the ending of an output; logs end in any way."""
-
-
 def parse_renaming(text: str) -> tuple[str, str]:
     """Parse a database's name and its new one.
 
@@ -111,8 +103,9 @@ def parse_renaming(text: str) -> tuple[str, str]:
 @option(
     "--format",
     "form",
-    type=click.Choice([*(choice.value for choice in SliceFormat)]),
-    help="Output format.  [default: by the ending of the output: .sql, .json, .jsonl, .thl; else binlog]",
+    type=click.Choice(_FORMATS),
+    help="Output format.  [default: by the ending of the output: .sql, .json, .jsonl, .ndjson, .thl; else"
+    " binlog]",
 )
 @flag("--verbatim", "binlog: copy the bytes unchanged, including positions.")
 @flag("--rows", "json: one line per row change instead of per transaction.")
@@ -192,9 +185,9 @@ def extract_command(
     output: str,
 ) -> ExitCode:
     """Extract whole transactions as a binary log that replays with the same GTIDs, or as SQL, JSON or THL."""
-    ending = PurePath(output).suffix.lower()
+    form = form or format_of(output, _FORMATS, SliceFormat.BINLOG.value, ends_in_any_way=True)
     options = ExtractOptions(
-        format=_ENDINGS.get(ending, SliceFormat.BINLOG) if form is None else SliceFormat(form),
+        format=SliceFormat(form),
         verbatim=verbatim,
         rows=rows,
         statement_bytes=statement_bytes,

@@ -44,10 +44,7 @@ EXAMPLES = (
 )
 
 TABLE, CSV, JSON, PARQUET = "table", "csv", "json", "parquet"
-_ENDINGS = {
-    "": TABLE, ".txt": TABLE, ".tsv": TABLE, ".csv": CSV,
-    ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET,
-}  # fmt: skip
+_FORMATS = (TABLE, CSV, JSON, PARQUET)
 _NARROW = 8
 """Characters that a column needs on a terminal; with less, each value gets a line."""
 
@@ -63,7 +60,7 @@ _NARROW = 8
 @option(
     "--format",
     "form",
-    type=click.Choice((TABLE, CSV, JSON, PARQUET)),
+    type=click.Choice(_FORMATS),
     help="Format of the result.  [default: by the ending of the output, a table without one]",
 )
 @option(
@@ -95,7 +92,7 @@ def query_command(
     """
     if as_json and form not in (None, JSON):
         raise UsageError(f"--json and --format {form} cannot be combined")
-    form = JSON if as_json else form or format_of(output, _ENDINGS)
+    form = JSON if as_json else form or format_of(output, _FORMATS, TABLE)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         missing = _answer(logs, sql, selection, where, form, output, isolated)

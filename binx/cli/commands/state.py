@@ -116,7 +116,7 @@ def state_command(
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
     if as_json and output == STANDARD_OUTPUT:
         raise UsageError("--json prints to standard output: give the table a file with --output")
-    form = form or format_of(output, {"": PARQUET} | {f".{name}": name for name in FILE_FORMATS})
+    form = form or format_of(output, FILE_FORMATS, PARQUET)
     if no_create and form != SQL:
         raise UsageError(f"--no-create is for --format {SQL}")
     key_columns = [name.strip() for name in key.split(",")] if key else ()

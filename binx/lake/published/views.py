@@ -39,6 +39,11 @@ REMOVED = "_removed_at"
 LAST_ROW = (1 << 63) - 1
 """The row of images of a base, which come after all changes that are in the base."""
 
+VERSIONS, HISTORY = "_versions", "_history"
+"""What the names of a table's further views end in."""
+
+_FOLDER = re.compile(r"^(CREATE OR REPLACE MACRO \w+\(\) AS ).*;$", re.MULTILINE)
+
 
 class ViewPart(NamedTuple):
     """Units whose rows have the same columns; a single unit if not all rows of its file count.
@@ -215,6 +220,13 @@ class DuckDb:
         return f"CREATE OR REPLACE MACRO {_variable(place)}() AS {_text(place.shown(''))}"
 
     @staticmethod
+    def script(place: LakeStore) -> str:
+        """Return the script that was written, for where the folder is now."""
+        script = (place.read(DuckDb.path) or b"").decode()
+        folder = _text(place.shown(""))
+        return _FOLDER.sub(lambda match: f"{match[1]}{folder};", script, count=1)
+
+    @staticmethod
     def files(place: LakeStore, paths: Sequence[str]) -> str:
         """Return a table expression that reads files."""
         listed = ", ".join(map(_text, paths))
@@ -319,11 +331,11 @@ def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialec
                 text for life in living[name] if life in state.records for text in state.records[life].told
             ]
             yield from (f"-- Incomplete: {comment_text(text)}\n" for text in told)
-            yield from _state_views(loaded, view, free(view, "_versions"), place, dialect)
+            yield from _state_views(loaded, view, free(view, VERSIONS), place, dialect)
         parts = parts_of(name, lives)
         if parts:
             columns = unite(parts, living_columns(lives, name))
-            yield dialect.view(free(view, "_history")) + _history(parts, columns, place, dialect) + ";\n\n"
+            yield dialect.view(free(view, HISTORY)) + _history(parts, columns, place, dialect) + ";\n\n"
 
 
 def _state_views(

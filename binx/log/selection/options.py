@@ -149,6 +149,7 @@ OPTIONS = (
         str,
         "DB.TABLE",
         "Touching this table; * and ? match: 'shop.*'.",
+        ("-T",),
         several=True,
     ),
     SelectionOption(

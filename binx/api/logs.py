@@ -548,7 +548,16 @@ class Transactions:
         condition = None if where is None else Condition(where)
         key = [str(value) for value in pk]
         selection = self._selection._replace(tables=(name,))
-        return iter(RowLife(self._chain, selection, key=key, condition=condition, catalog=self._known))
+        return iter(
+            RowLife(
+                self._chain,
+                selection,
+                key=key,
+                condition=condition,
+                catalog=self._known,
+                definitions=True,
+            )
+        )
 
     def _refuse_condition(self, method: str) -> None:
         if self._where is not None:

@@ -386,6 +386,9 @@ LOOK = combined(
 """Options about the output's layout, for people and for programs that read text."""
 
 CHANGED_ONLY = flag("--changed-only", "Of updated rows, show only the key and the columns that changed.")
+CREATE_TABLE = flag(
+    "--create-table", "Also show what the table was at that moment: its CREATE TABLE, from the logs' DDL."
+)
 
 
 def _setting(text: str) -> tuple[str, str]:

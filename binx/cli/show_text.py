@@ -47,6 +47,7 @@ class ShowText:
     Args:
         most_rows: number of rows shown per transaction; None for all.
         changed_only: whether to show only the key and the changed columns of updated rows.
+        create_table: whether to show what tables were, once and again where that changed.
         width: the terminal's, where lines break at words, but not statements and values, which can be copied;
             None for lines of any length.
     """
@@ -59,6 +60,7 @@ class ShowText:
         with_bytes: bool = False,
         most_rows: int | None = None,
         changed_only: bool = False,
+        create_table: bool = False,
         width: int | None = None,
     ) -> None:
         self._colour = colour
@@ -67,6 +69,8 @@ class ShowText:
         self._with_bytes = with_bytes
         self._most_rows = most_rows
         self._changed_only = changed_only
+        self._create_table = create_table
+        self._tables: dict[tuple[str, str], str | None] = {}
         self._width = width
         self._rows = 0
         self._checksum_size = 0
@@ -102,7 +106,9 @@ class ShowText:
 
     def event(self, shown: ShownEvent) -> Iterator[bytes]:
         """Yield an event, its fields, its bytes and its rows."""
-        lines = self._event(shown.raw, shown.fields)
+        lines = [*self._event(shown.raw, shown.fields)]
+        for table in shown.tables if self._create_table else ():
+            lines += self.definition(*table)
         yield encoded("".join(f"{line}\n" for line in lines))
         yield from self._row_lines(shown)
 
@@ -133,6 +139,17 @@ class ShowText:
                 continue
             texts.append(name if value is True else f"{name}={_scalar(value)}")
         return " ".join(texts)
+
+    def definition(self, db: str, table: str, sql: str | None) -> Iterator[str]:
+        """Yield what a table was, if that is wanted and differs from what was shown last; None is unknown."""
+        if not self._create_table or self._tables.get((db, table), "") == sql:
+            return
+        self._tables[db, table] = sql
+        if sql is None:
+            yield f"{INDENT}the logs do not tell what {safe_text(f'{db}.{table}')} was then"
+            return
+        yield self.coloured(f"{INDENT}{safe_text(f'{db}.{table}')} then:", BOLD)
+        yield from (f"  {line}" for line in self.statement(sql))
 
     def statement(self, sql: str) -> Iterator[str]:
         """Yield a statement's text, line by line."""

@@ -205,12 +205,10 @@ def schema_path(db: str, table: str, version: str) -> str:
 def schema_record_of(changes: TableChanges, dialect: SqlDialect) -> SchemaRecord:
     """Return the schema record of a table."""
     # Imported here, as not all that use transactions decode rows.
-    from binx.sql.create_table import create_table
+    from binx.sql.create_table import statement_of_rows
 
     path = schema_path(changes.db, changes.name, changes.version)
-    definition = changes.resolved.definition
-    is_known = definition is not None and definition.unknown is None
-    made = create_table(definition, dialect).in_utc() if definition is not None and is_known else None
+    made = statement_of_rows(changes.resolved, dialect)
     return SchemaRecord(path, changes.valid_from, changes.schema_record(made), changes.avro_schema())
 
 

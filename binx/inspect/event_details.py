@@ -7,23 +7,29 @@ next rows. Memory is bounded whatever the size of a transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from binx.event.format import Flavour, FormatDescription
-from binx.event.table_map import parse_map_body
+from binx.event.query_event import Query
+from binx.event.table_map import TableMap, parse_map_body
 from binx.inspect.event_fields import event_fields
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainLog
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.log.transaction_events import RawEvent
+from binx.rows.columns.names import ResolvedTable
+from binx.rows.columns.schema import ChangeKind
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import ordered_changes, reading_in_pieces
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.items import Begin
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
+from binx.sql.create_table import known_statement, statement_of_rows
+from binx.sql.tables import SqlDialect
 from binx.sql.values import ReadableValues
 
 _ROWS_PARSED = 256
@@ -41,18 +47,57 @@ class ShownTransaction(NamedTuple):
     description: FormatDescription
 
 
-class ShownEvent:
-    """An event of the current transaction."""
+class TableThen(NamedTuple):
+    """A table at the moment of an event.
 
-    def __init__(self, raw: RawEvent, description: FormatDescription, rows: EventRows) -> None:
+    Attributes:
+        create_table: the statement that makes it; None if the logs do not tell.
+    """
+
+    db: str
+    table: str
+    create_table: str | None
+
+
+class ShownEvent:
+    """An event of the current transaction.
+
+    Args:
+        table: returns a table, by database and name, as the transaction's rows of it were read.
+    """
+
+    def __init__(
+        self,
+        raw: RawEvent,
+        description: FormatDescription,
+        rows: EventRows,
+        table: Callable[[str, str], ResolvedTable | None],
+    ) -> None:
         self.raw = raw
         self._rows = rows
         self._description = description
+        self._table = table
 
     @property
     def fields(self) -> dict[str, Any]:
         """Return the event's fields by name."""
         return event_fields(self.raw.event, self._description)
+
+    @property
+    def tables(self) -> list[TableThen]:
+        """What the table of a table map was, if rows follow, or what a statement made of tables."""
+        statements, event = self._rows.reach(), self.raw.event
+        dialect = SqlDialect.of(self._description)
+        if isinstance(event, TableMap):
+            name = event.database, event.table
+            found = self._table(*name)
+            return [] if found is None else [TableThen(*name, statement_of_rows(found, dialect))]
+        changes = statements.get(self.raw.header.position, []) if isinstance(event, Query) else []
+        return [
+            TableThen(change.db, change.table, known_statement(change.definition, dialect))
+            for change in changes
+            if change.table is not None and change.kind is not ChangeKind.DROPPED
+        ]
 
     @property
     def row_count(self) -> int | None:
@@ -86,6 +131,7 @@ class Showing:
 
     Args:
         readable: write values for people; else as ``extract --format json`` does.
+        definitions: whether events will be asked for their tables, whose statements are in earlier logs.
         on_damage: what to do if a log is damaged; salvage also leaves out what cannot be decoded.
 
     Attributes:
@@ -99,12 +145,14 @@ class Showing:
         *,
         catalog: Catalog | None = None,
         readable: bool = False,
+        definitions: bool = False,
         verify: bool = True,
         on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
         self._chain = chain
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._verify = verify
+        self._definitions = definitions
         self._on_damage = on_damage
         self.search = self._new_search(selection)
         values = ReadableValues() if readable else None
@@ -131,14 +179,15 @@ class Showing:
         for item in items:
             if isinstance(item, Begin):
                 description = item.table.format
+                table = partial(self._reading.of(item.file).resolved_at, item.version)
                 yield ShownTransaction(item.facts, description)
                 for raw, rows in events_with_rows(item, items, self._reading):
-                    yield ShownEvent(raw, description, rows)
+                    yield ShownEvent(raw, description, rows, table)
 
     def _selected(self) -> Iterator[Selected]:
         """Yield the transactions to show; skip files that are not needed for column names."""
         selection = self.search.selector.selection
-        if selection.gtids is not None and selection.limit is None:
+        if selection.gtids is not None and selection.limit is None and not self._definitions:
             selected = self._named_by_themselves()
             if selected is not None:
                 yield from selected

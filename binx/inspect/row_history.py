@@ -9,7 +9,7 @@ table, and changes logged as statements, for which the log does not show which r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from binx.log.selection.table_filter import TableFilter
 from binx.log.selection.times import format_time, in_zone
 from binx.rows.batches import ChangeBatch
 from binx.rows.change_groups import BatchImages, ChangePlace
+from binx.rows.columns.names import ResolvedTable
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by, table_effect
 from binx.rows.decoder import DecoderOptions
@@ -38,6 +39,8 @@ from binx.slices.json_lines import JsonRows
 from binx.slices.rendering import MergedChanges
 from binx.slices.search import Search
 from binx.source.json_text import json_text
+from binx.sql.create_table import known_statement, statement_of_rows
+from binx.sql.tables import SqlDialect
 from binx.sql.values import ReadableValues
 from binx.where.condition import Condition
 from binx.where.matching_transactions import TrackedCondition
@@ -67,6 +70,8 @@ class RowChange:
         restored_by: for a statement that dropped or emptied the table, the command that writes its earlier
             contents.
         is_statement: whether it is a statement on the table.
+        create_table: the statement that makes the table as it was at the change, or as a statement left it;
+            None if the logs do not tell, the table was dropped, or nobody asked.
     """
 
     row: dict[str, Any]
@@ -80,6 +85,7 @@ class RowChange:
     uncertain: bool = False
     restored_by: str | None = None
     is_statement: bool = False
+    create_table: str | None = None
 
 
 class _WritableChange(NamedTuple):
@@ -90,6 +96,7 @@ class _WritableChange(NamedTuple):
     """
 
     piece: MergedChanges
+    table: tuple[str, str]
     number: int
     statement: int
     moved: bool = False
@@ -107,6 +114,7 @@ class RowLife:
         key: the primary key's values as text, in key order; empty if a condition is given.
         condition: what a change must match, before or after; None if a key is given.
         readable: write values for people; else as ``extract --format json`` does.
+        definitions: whether changes have the CREATE TABLE of their moment.
         on_damage: what to do if a log is damaged; salvage also leaves out what cannot be decoded.
 
     Raises:
@@ -122,11 +130,14 @@ class RowLife:
         condition: Condition | None = None,
         catalog: Catalog | None = None,
         readable: bool = False,
+        definitions: bool = False,
         verify: bool = True,
         on_damage: OnDamage = OnDamage.STOP,
     ) -> None:
         if bool(key) == (condition is not None):
             raise UsageError("expected either a key (--pk VALUE) or a condition (--where)")
+        self._definitions = definitions
+        self._made: tuple[ResolvedTable, str | None] | None = None
         self._logs = [log.file.path for log in chain]
         self.search = Search(chain, selection, verify=verify, on_damage=on_damage)
         self.search.leave_out_undecodable(Catalog() if catalog is None else catalog, intact=True)
@@ -165,7 +176,8 @@ class RowLife:
         then ``file``, ``start`` and who made the change.
         """
         for change, text in self._changes():
-            yield change, _line(change, text)
+            members = (*_OF_CHANGE, "create_table") if self._definitions else _OF_CHANGE
+            yield change, _line({name: getattr(change, name) for name in members}, text)
 
     def _changes(self) -> Iterator[_ChangeLine]:
         """Yield the changes; hold back leading statements that change no row until something else follows."""
@@ -225,11 +237,17 @@ class RowLife:
         restored = restored_by(
             statement.followed, statement.db, self._logs, file.name, table.value("start", index)
         )
+        made = [
+            known_statement(change.definition, SqlDialect.of(table.format))
+            for change in (statement.followed.changes if statement.followed and self._definitions else ())
+            if change.table is not None and self._tables.takes(change.db, change.table)
+        ]
         change = replace(
             _change_in(file, table, index),
             row=row,
             sql=statement.sql,
             is_statement=True,
+            create_table=made[-1] if made else None,
             uncertain=effect.may_change_rows,
             restored_by=next((text for *name, text in restored if self._tables.takes(*name)), None),
         )
@@ -247,11 +265,26 @@ class RowLife:
             return
         starts = {table.value("start", index): index for index in range(len(table))}
         text = self._text
-        for place, (piece, number, ordinal, moved) in sorted(written.items()):
+        for place, (piece, name, number, ordinal, moved) in sorted(written.items()):
             change = _change_in(file, table, starts[place.version & _OFFSET])
             logged = text is not None and (text.commit_version, text.ordinal) == (place.version, ordinal)
             statement = text.sql if text is not None and logged else None
-            yield replace(change, moved=moved, sql=statement), piece.text(number, number + 1)
+            made = self._made_at(place.version, name, file, SqlDialect.of(table.format))
+            yield (
+                replace(change, moved=moved, sql=statement, create_table=made),
+                piece.text(number, number + 1),
+            )
+
+    def _made_at(
+        self, version: int, name: tuple[str, str], file: BinlogFile, dialect: SqlDialect
+    ) -> str | None:
+        """Return the CREATE TABLE of a table whose rows a transaction changed, if it is wanted and known."""
+        table = self._reading.of(file).resolved_at(version, *name) if self._definitions else None
+        if table is None:
+            return None
+        if self._made is None or self._made[0] is not table:
+            self._made = table, statement_of_rows(table, dialect)
+        return self._made[1]
 
     def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> dict[ChangePlace, _WritableChange]:
         images = BatchImages(batch)
@@ -281,7 +314,7 @@ class RowLife:
         # An update has two images.
         places = {ChangePlace(version, row): number for version, row, number in zip(*columns, strict=True)}
         return {
-            place: _WritableChange(piece, number, statement)
+            place: _WritableChange(piece, (batch.table.db, batch.table.name), number, statement)
             for number, (place, statement) in enumerate(places.items())
         }
 
@@ -299,9 +332,8 @@ def _change_in(file: BinlogFile, table: TransactionTable, index: int) -> RowChan
     )
 
 
-def _line(change: RowChange, text: Iterator[bytes]) -> Iterator[bytes]:
-    """Return a change as a line of JSON."""
-    members = {name: getattr(change, name) for name in _OF_CHANGE}
+def _line(members: Mapping[str, Any], text: Iterator[bytes]) -> Iterator[bytes]:
+    """Return a change with more members as a line of JSON."""
     previous = b""
     for chunk in text:
         yield previous

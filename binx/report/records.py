@@ -97,17 +97,20 @@ _RECORDS = (
         "row_history",
         "`why`, a line each",
         f"transaction commit_version commit_timestamp {_CHANGE.replace('row statement', 'row* statement*')}"
-        " file start server_id thread_id? sql? moved uncertain restored_by?",
-        "A statement on the table has no `row`, `statement` and images.",
+        " file start server_id thread_id? sql? moved uncertain restored_by? create_table*?",
+        "A statement on the table has no `row`, `statement` and images. `create_table` is there with"
+        " `--create-table`; of a statement it is what that made of the table.",
     ),
     JsonRecord(
         "event_of_transaction",
         "`show`, a line each",
         "file start transaction position inner? event_type bytes server_id event_timestamp flags "
         "fields=by_name"
-        " rows* changes*=change hex*",
-        "Rows events have `rows` and `changes`; `hex` is there with `--hex`.",
+        " rows* tables_then*=table_then changes*=change hex*",
+        "Rows events have `rows` and `changes`; `hex` is there with `--hex`, and with `--create-table`"
+        " `tables_then`, of table maps with rows and of statements that define tables.",
     ),
+    JsonRecord("table_then", "", "db table create_table?"),
     JsonRecord(
         "event",
         "`events`, a line each",

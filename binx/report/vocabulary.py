@@ -93,6 +93,12 @@ _FIELDS = (
     Term("compression", OBJECT, "transactions that MySQL compressed (TRANSACTION_PAYLOAD)"),
     Term("count", INTEGER, "how many, in the unit of the message"),
     Term("covered", BOOLEAN, "whether the logs lead from the backup to the target"),
+    Term(
+        "create_table",
+        TEXT,
+        "the statement that makes the table as it was then, for a session with `time_zone='+00:00'`; null if"
+        " the logs do not tell",
+    ),
     Term("create_timestamp", TIME, "when the log was begun"),
     Term("current", INTEGER, "rows of `current/`"),
     Term("current_bytes", INTEGER, "size of the files of `current/` that count", BYTES),
@@ -293,6 +299,7 @@ _FIELDS = (
     Term("table_count", INTEGER, "number of tables"),
     Term("tables", OBJECTS, "row changes by table"),
     Term("tables_complete", BOOLEAN, "whether all tables were kept"),
+    Term("tables_then", OBJECTS, "what tables were at the moment of the event, or what it made of them"),
     Term("tail", OBJECTS, "logs of the source that are not archived yet"),
     Term("target", OBJECT, "up to where to recover"),
     Term("thread_id", INTEGER, "connection; null if not logged"),

@@ -266,10 +266,9 @@ class ChangeDecoder:
         """See :class:`~binx.rows.resolving.TableResolver`."""
         return self._resolver.widths
 
-    @property
-    def resolved(self) -> Mapping[bytes, ResolvedTable]:
+    def resolved_at(self, version: int, db: str, name: str) -> ResolvedTable | None:
         """See :class:`~binx.rows.resolving.TableResolver`."""
-        return self._resolver.resolved
+        return self._resolver.resolved_at(version, db, name)
 
     def _gtid(self, table: TransactionTable) -> str | None:
         """Return the current transaction's GTID, or None."""

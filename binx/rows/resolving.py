@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from binx.event.column import Column
@@ -36,7 +38,6 @@ class TableResolver:
         tables: every table and schema version seen so far.
         widths: column widths from the definition of the latest rows, by the table map's bytes after table ID
             and flags; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
-        resolved: the columns of MariaDB's tables, by the same bytes.
     """
 
     def __init__(
@@ -58,9 +59,9 @@ class TableResolver:
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
         self._last_columns: dict[_TableKey, tuple[Column, ...]] = {}
+        self._met: dict[_TableKey, list[tuple[int, ResolvedTable]]] = {}
         self.tables: list[TableChanges] = []
         self.widths: dict[bytes, list[int | None]] = {}
-        self.resolved: dict[bytes, ResolvedTable] = {}
 
     def name(self, number: int) -> tuple[str, str]:
         """Return (db, table) by the table's number."""
@@ -82,9 +83,11 @@ class TableResolver:
             self._set_widths(number, table_map, changes)
             computed = [column.generated in COMPUTED for column in changes.resolved.columns]
             self._maps.set_computed(number, computed)
-            self.resolved[map_body] = changes.resolved
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None
+        met = self._met.setdefault((changes.db, changes.name), [])
+        if not met or met[-1][1] != resolved:
+            met.append((valid_from, resolved))
         layout = tuple(self._maps.columns(number))
         versions = self._versions.setdefault((changes.db, changes.name, layout), [])
         for known in versions:
@@ -93,6 +96,12 @@ class TableResolver:
         versions.append(changes)
         self.tables.append(changes)
         return changes
+
+    def resolved_at(self, version: int, db: str, name: str) -> ResolvedTable | None:
+        """Return a table as its rows were last read up to a commit version; None if none were."""
+        met = self._met.get((db, name), [])
+        index = bisect_right(met, version, key=itemgetter(0))
+        return met[index - 1][1] if index else None
 
     def _warn_of_other_columns(self, table_map: TableMap) -> None:
         """Warn if a table's columns changed since its last table map without a logged statement."""
@@ -183,6 +192,13 @@ class TableResolver:
             touched.append((folded_name(change.previous.db), folded_name(change.previous.name)))
         for key in touched:
             self._last_columns.pop(key, None)
+        if change.kind is ChangeKind.RENAMED:
+            # Foreign keys follow the table that they refer to.
+            touched += [
+                (folded_name(table.db), folded_name(table.name))
+                for table in self._catalog
+                if any((key.db, key.table) == (change.db, change.table) for key in table.foreign_keys)
+            ]
         return [number for key in touched for number in self._numbers.get(key, ())]
 
 

@@ -6,7 +6,7 @@ takes the next row changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from itertools import chain
 
@@ -18,6 +18,7 @@ from binx.event.rows_events import RowsHeader, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.rows.layouts import RowCounter
 from binx.log.transaction_events import RawEvent, raw_events
+from binx.rows.columns.schema import Change
 from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading
 from binx.slices.items import Begin, Item, RowTexts
@@ -54,6 +55,15 @@ class EventRows:
             for index in range(first, last):
                 yield piece.text(index, index + 1)
 
+    def reach(self) -> Mapping[int, list[Change]]:
+        """Decode up to the transaction's next row change.
+
+        Returns:
+            What the statements before it did to tables, by the offset of their events.
+        """
+        self._source.next_run()
+        return self._source.statements
+
     def skip(self) -> None:
         """Skip the remaining row changes."""
         for _ in self._runs(None):
@@ -79,6 +89,7 @@ class _TransactionImages:
         self._texts: RowTexts | None = None
         self._at = 0
         self._ended = False
+        self.statements: dict[int, list[Change]] = {}
 
     def take(self, limit: int) -> tuple[MergedChanges, int, int]:
         """Take at most ``limit`` of the next row changes: their piece, and their range in it."""
@@ -104,6 +115,8 @@ class _TransactionImages:
                 self._texts, self._at = item, item.first
             elif not isinstance(item, Statement):
                 self._ended = True
+            elif item.followed is not None and item.followed.changes:
+                self.statements[item.position] = item.followed.changes
         return None
 
     def _damaged(self, message: str) -> DamagedError:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
+from binx.rows.columns.names import ResolvedTable, is_hash
 from binx.rows.columns.schema import (
     Check,
     ColumnDefinition,
@@ -16,6 +17,7 @@ from binx.rows.columns.schema import (
     ForeignKey,
     IndexDefinition,
     TableDefinition,
+    folded_name,
 )
 from binx.rows.columns.types import CHARACTER_BASES, INTEGER_BASES, quote_text
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS
@@ -97,6 +99,32 @@ def create_table(table: TableDefinition, dialect: SqlDialect) -> Definition:
         if column.name in later
     )
     return Definition(f"CREATE TABLE {name} (\n{items}\n){tail}", zone, defaults=tuple(defaults))
+
+
+def known_statement(table: TableDefinition | None, dialect: SqlDialect) -> str | None:
+    """Return the statement that makes a table or a sequence as it is known, for a session in UTC.
+
+    Returns:
+        None if the logs do not tell what it is.
+    """
+    if table is None or table.unknown is not None:
+        return None
+    return create_sequence(table) if table.is_sequence else create_table(table, dialect).in_utc()
+
+
+def statement_of_rows(table: ResolvedTable, dialect: SqlDialect) -> str | None:
+    """Return the statement that makes a table as it was when its rows were logged, for a session in UTC.
+
+    Returns:
+        None if the logs do not tell what it was, or tell of other columns than the rows have.
+    """
+    definition = table.definition
+    if definition is None or table.unfit is not None:
+        return None
+    logged = {folded_name(one.source_name) for one in table.columns if not is_hash(one.source_name)}
+    if logged != {folded_name(column.name) for column in definition.columns}:
+        return None
+    return known_statement(definition._replace(db=table.db, name=table.name), dialect)
 
 
 def create_sequence(table: TableDefinition) -> str:

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from binx.cli.command import COUNT, Example, command, option, parsed
-from binx.cli.options import CHANGED_ONLY, LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.options import CHANGED_ONLY, CREATE_TABLE, LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import SELECTION, selection_options
 from binx.cli.show_text import ShowText
 from binx.cli.terminal import say_losses, screen, text_output
@@ -41,7 +41,8 @@ EXAMPLES = (
 @command(
     "show",
     examples=EXAMPLES,
-    brief="gtid position since until table thread-id kind grep limit rows changed-only hex tz schema json",
+    brief="gtid position since until table thread-id kind grep limit rows changed-only create-table hex tz"
+    " schema json",
 )
 @selection_options
 @option(
@@ -52,6 +53,7 @@ EXAMPLES = (
 )
 @option("--rows", "most_rows", type=COUNT, help="Show at most N rows of each transaction.")
 @CHANGED_ONLY
+@CREATE_TABLE
 @option("--hex", "--hexdump", "-H", "with_bytes", is_flag=True, help="Also show the bytes of each event.")
 @ZONE
 @LOOK
@@ -63,6 +65,7 @@ def show_command(
     position: Position | None,
     most_rows: int | None,
     changed_only: bool,
+    create_table: bool,
     with_bytes: bool,
     as_json: bool,
     zone: tzinfo,
@@ -77,12 +80,15 @@ def show_command(
             raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
     width, colour = (None, False) if as_json else screen()
-    writer: ShowText | _JsonEvents = _JsonEvents(zone, with_bytes=with_bytes, most_rows=most_rows)
+    writer: ShowText | _JsonEvents = _JsonEvents(
+        zone, with_bytes=with_bytes, create_table=create_table, most_rows=most_rows
+    )
     if not as_json:
         writer = ShowText(
             colour=colour,
             zone=zone,
             with_bytes=with_bytes,
+            create_table=create_table,
             most_rows=most_rows,
             changed_only=changed_only,
             width=width,
@@ -93,6 +99,7 @@ def show_command(
             selection,
             catalog=logs.known_tables(chain),
             readable=not as_json,
+            definitions=create_table,
             verify=logs.verify,
             on_damage=logs.on_damage,
         )
@@ -122,9 +129,10 @@ def _texts(showing: Showing, writer: ShowText | _JsonEvents) -> Iterator[Iterabl
 class _JsonEvents:
     """Formats events as JSON objects."""
 
-    def __init__(self, zone: tzinfo, *, with_bytes: bool, most_rows: int | None) -> None:
+    def __init__(self, zone: tzinfo, *, with_bytes: bool, create_table: bool, most_rows: int | None) -> None:
         self._zone = zone
         self._with_bytes = with_bytes
+        self._create_table = create_table
         self._most_rows = most_rows
         self._transaction: dict[str, Any] = {}
         self._rows = 0
@@ -157,6 +165,8 @@ class _JsonEvents:
             "fields": shown.fields,
             "rows": shown.row_count,
         }
+        if self._create_table and (tables := shown.tables):
+            facts["tables_then"] = tables
         yield encoded(json_line("event_of_transaction", facts)[:-1])
         if shown.row_count is not None:
             yield b', "changes": ['

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from binx.cli.command import Example, command, option
-from binx.cli.options import CHANGED_ONLY, LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.options import CHANGED_ONLY, CREATE_TABLE, LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import SELECTION, WHERE, selection_options
 from binx.cli.show_text import BOLD, ShowText
 from binx.cli.terminal import say_losses, say_warning, screen, text_output
@@ -39,7 +39,8 @@ EXAMPLES = (
 @command(
     "why",
     examples=EXAMPLES,
-    brief="pk table where gtid since until thread-id kind grep limit changed-only tz schema json on-damage",
+    brief="pk table where gtid since until thread-id kind grep limit changed-only create-table tz schema json"
+    " on-damage",
 )
 @option(
     "--pk VALUE",
@@ -51,6 +52,7 @@ EXAMPLES = (
 @selection_options
 @WHERE
 @CHANGED_ONLY
+@CREATE_TABLE
 @ZONE
 @LOOK
 @as_json_option("Print one JSON object per change.")
@@ -61,6 +63,7 @@ def why_command(
     selection: Selection,
     where: Condition | None,
     changed_only: bool,
+    create_table: bool,
     as_json: bool,
     zone: tzinfo,
 ) -> ExitCode:
@@ -80,10 +83,11 @@ def why_command(
             condition=where,
             catalog=logs.known_tables(chain),
             readable=not as_json,
+            definitions=create_table,
             verify=logs.verify,
             on_damage=logs.on_damage,
         )
-        shown = _Text(zone, changed_only=changed_only)
+        shown = _Text(zone, changed_only=changed_only, create_table=create_table)
         is_for_screen = screen()[0] is not None
         lines = life.lines() if as_json else ((change, shown.text(change)) for change in life)
         for change, text in lines:
@@ -113,9 +117,11 @@ def why_command(
 class _Text:
     """Changes for people, with values as in ``binx show``."""
 
-    def __init__(self, zone: tzinfo, *, changed_only: bool) -> None:
+    def __init__(self, zone: tzinfo, *, changed_only: bool, create_table: bool) -> None:
         width, colour = screen()
-        self._show = ShowText(colour=colour, zone=zone, changed_only=changed_only, width=width)
+        self._show = ShowText(
+            colour=colour, zone=zone, changed_only=changed_only, create_table=create_table, width=width
+        )
         self._zone = zone
         self._begun = False
 
@@ -144,7 +150,10 @@ class _Text:
             yield from self._show.statement(change.sql or "")
             if change.restored_by is not None:
                 yield f"  restored by: {safe_text(change.restored_by)}"
+            if change.create_table is not None or row["type"] in ("create", "alter"):
+                yield from self._show.definition(row["db"], row["table"], change.create_table)
             return
         if change.sql is not None:
             yield f"  {safe_text(' '.join(change.sql.split()))}"
+        yield from self._show.definition(row["db"], row["table"], change.create_table)
         yield from self._show.values(row)

@@ -256,11 +256,14 @@ def _default_and_others(reader: Reader) -> DefaultCollations:
     return reader.packed(), dict(_pairs(reader))
 
 
+COLUMN_NAMES = 4
+"""Type of the field with the columns' names."""
+
 _FIELDS: dict[int, tuple[str, Callable[[Reader], object]]] = {
     1: ("unsigned", _column_bits),
     2: ("default_collations", _default_and_others),
     3: ("collations", _numbers),
-    4: ("names", _names),
+    COLUMN_NAMES: ("names", _names),
     5: ("set_members", _members),
     6: ("enum_members", _members),
     7: ("geometry_types", _numbers),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from binx.errors import BinxError
 from binx.event.column import (
     CHARACTER_TYPES,
+    COLUMN_NAMES,
     MEMBER_TYPES,
     NUMERIC_TYPES,
     Column,
@@ -23,6 +24,7 @@ from binx.event.column import (
     read_type_metadata,
 )
 from binx.event.format import Flavour, FormatDescription
+from binx.event.gtid.encode import encode_packed
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
 
@@ -127,6 +129,30 @@ def read_table_id(reader: Reader, post_header_length: int) -> tuple[int, int]:
     """Read a table ID of six bytes (four before MySQL 5.1.4) and two bytes of flags."""
     wide = post_header_length != _POST_HEADER_BEFORE_5_1_4
     return (reader.unsigned(6) if wide else reader.u32()), reader.u16()
+
+
+def with_table_names(names: bytes, table: str, columns: Sequence[str]) -> bytes:
+    """Return the part of a TABLE_MAP from the table's name on, with other names.
+
+    Args:
+        columns: the columns' names, which replace those in the metadata if it has any.
+    """
+    reader = Reader(names)
+    _zero_terminated(reader, reader.u8())
+    start = reader.index
+    reader.take(reader.packed())
+    if reader.remaining:
+        reader.take(reader.packed())
+        reader.take((len(columns) + 7) // 8)
+    text = table.encode()
+    parts = [bytes([len(text)]), text, b"\0", names[start : reader.index]]
+    while reader.remaining:
+        number, value = reader.u8(), reader.raw(reader.packed())
+        if number == COLUMN_NAMES:
+            encoded = (column.encode() for column in columns)
+            value = b"".join(encode_packed(len(name)) + name for name in encoded)
+        parts.append(bytes([number]) + encode_packed(len(value)) + value)
+    return b"".join(parts)
 
 
 def _zero_terminated(reader: Reader, size: int) -> str:

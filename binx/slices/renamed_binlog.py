@@ -15,9 +15,11 @@ from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.parsers import parse_event
 from binx.event.payload import whole_events
 from binx.event.query_event import UPDATED_DB_NAMES, ExecuteLoadQuery, Query
+from binx.event.table_map import with_table_names
 from binx.kernels.copy.rewrite import measure
 from binx.log.binlog_file import BinlogFile
 from binx.log.stored_events import stored_payload
+from binx.rows.columns.names import ResolvedTable
 from binx.slices.renaming import DatabaseNames
 from binx.slices.slice_plan import FileRanges, Range, SlicePlan
 from binx.slices.slice_writer import SliceWriter, compare_checksums
@@ -189,12 +191,25 @@ class EventRenamer:
         return status.replace(old, _database_list([self._names[name].encode() for name in databases]), 1)
 
 
-def rename_table_map(content: bytearray, names: DatabaseNames, description: FormatDescription) -> None:
-    """Rename the database of a table map; the event size in its header is not updated."""
+def rename_table_map(
+    content: bytearray,
+    names: DatabaseNames,
+    description: FormatDescription,
+    table: ResolvedTable | None = None,
+) -> None:
+    """Rename what a table map names; the event size in its header is not updated.
+
+    Args:
+        table: the table under other names; None to rename its database alone.
+    """
     begin = HEADER_SIZE + description.post_header_length(EventType.TABLE_MAP, _TABLE_MAP_POST_HEADER)
-    old = bytes(content[begin + 1 : begin + 1 + content[begin]])
-    new = _new_name(names, old)
-    content[begin : begin + 1 + len(old)] = bytes([len(new)]) + new
+    end = begin + 1 + content[begin]
+    db = _new_name(names, bytes(content[begin + 1 : end]) if table is None else table.db.encode())
+    if table is not None:
+        content[end + 1 :] = with_table_names(
+            bytes(content[end + 1 :]), table.name, [column.source_name for column in table.columns]
+        )
+    content[begin:end] = bytes([len(db)]) + db
 
 
 def _new_name(names: DatabaseNames, old: bytes) -> bytes:

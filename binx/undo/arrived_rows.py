@@ -6,7 +6,7 @@ A reversed binary log deletes inserted rows without looking for others that refe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from binx.rows.batches import ChangeBatch
 from binx.rows.change_groups import BatchImages, Images, columns_of
@@ -14,15 +14,17 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.search import Selected
 from binx.slices.sql.compared_rows import key_texts
 from binx.sql.tables import SqlTable
-from binx.undo.foreign_keys import CHANGES_NOTHING, Child, ForeignKeys, Name
+from binx.undo.foreign_keys import CHANGES_NOTHING, Child, Name
+from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import Obstacles
-from binx.undo.passes import table_changes
+from binx.undo.passes import changes_today
 
 
 def refuse_arrived_rows(
     selected: Callable[[], Iterable[Selected]],
     every: Callable[[], Iterable[Selected]],
     catalog: Catalog,
+    today: NamesToday,
     obstacles: Obstacles,
 ) -> None:
     """Record rows that other transactions of the logs made refer to rows that the undo deletes.
@@ -31,29 +33,33 @@ def refuse_arrived_rows(
         selected: the transactions that are undone.
         every: all transactions of the logs.
         catalog: the tables known before the first log.
+        today: the names of tables at the end of the logs, with their foreign keys.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
-    known = catalog.copy()
-    for _ in table_changes(every(), known, lambda *name: False):
-        pass
-    if not any(definition.foreign_keys for definition in known):
+    if not any(definition.foreign_keys for definition in today.catalog):
         return
-    keys, values, undone = ForeignKeys(known), defaultdict[Child, _Values](_Values), set[int]()
-    for item, _ in table_changes(selected(), catalog.copy(), lambda *name: True):
-        if isinstance(item, ChangeBatch):
-            images = BatchImages(item)
-            undone.update(images.integers("_commit_version").cast("q"))
-            for child in keys.to((item.table.resolved.db, item.table.resolved.name)):
-                values[child].take(child, images)
+    values, undone = defaultdict[Child, _Values](_Values), set[int]()
+    for batch in changes_today(selected(), catalog.copy(), None, today):
+        images = BatchImages(batch)
+        undone.update(images.integers("_commit_version").cast("q"))
+        for child in today.keys.to((batch.table.db, batch.table.name)):
+            values[child].take(child, images)
     going_values = {child: going for child, value in values.items() if (going := value.going(child))}
-    staying = _values_of({child for child in going_values if child.compares_text}, every, catalog)
+
+    def changes(names: set[Name]) -> Iterator[ChangeBatch]:
+        return changes_today(every() if names else (), catalog.copy(), names, today)
+
+    staying: dict[Child, set[str | None]] = {child: set() for child in going_values if child.compares_text}
+    for batch in changes({child.parent for child in staying}):
+        images, name = BatchImages(batch), (batch.table.db, batch.table.name)
+        for child, texts in staying.items():
+            for group in images.groups() if child.parent == name else ():
+                texts.update(_texts(child.key.referenced, images, group.images))
     arrived = _Arrived(going_values, staying, undone)
-    names = {child.name for child in arrived.going}
-    for item, _ in table_changes(every() if names else (), catalog.copy(), lambda *name: name in names):
-        if isinstance(item, ChangeBatch):
-            arrived.take(SqlTable(item.table.resolved), BatchImages(item))
+    for batch in changes({child.name for child in going_values}):
+        arrived.take(SqlTable(batch.table.resolved), BatchImages(batch))
     for name, rows in arrived.rows.items():
         obstacles.add(
             f"rows of {'.'.join(name)} came since that refer to rows to be undone{arrived.doubt(name)}, and"
@@ -62,21 +68,6 @@ def refuse_arrived_rows(
             [*rows.values()],
             len(rows),
         )
-
-
-def _values_of(
-    children: set[Child], every: Callable[[], Iterable[Selected]], catalog: Catalog
-) -> dict[Child, set[str | None]]:
-    """Return the values of referenced rows in all images, by foreign key."""
-    values: dict[Child, set[str | None]] = {child: set() for child in children}
-    parents = {child.parent for child in children}
-    for item, _ in table_changes(every() if parents else (), catalog.copy(), lambda *name: name in parents):
-        if isinstance(item, ChangeBatch):
-            images, name = BatchImages(item), (item.table.resolved.db, item.table.resolved.name)
-            for child in children:
-                for group in images.groups() if child.parent == name else ():
-                    values[child].update(_texts(child.key.referenced, images, group.images))
-    return values
 
 
 class _Values:

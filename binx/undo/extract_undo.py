@@ -14,6 +14,7 @@ from binx.slices.rendering import STATEMENT_BYTES
 from binx.slices.search import Search, Selected
 from binx.storage.output import OutputStream
 from binx.undo.arrived_rows import refuse_arrived_rows
+from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import Obstacles
 from binx.undo.options import OnConflict
 from binx.undo.passes import lost_rows, without_rolled_back
@@ -62,19 +63,22 @@ class _Undo(Extraction):
         return self._write_script if self.options.format is SliceFormat.SQL else self._write_log
 
     def _write_log(self, stream: OutputStream) -> None:
+        today = NamesToday([log.file for log in self.chain], self.known_tables())
+
         def refuse_deletes(obstacles: Obstacles) -> None:
             every = without_rolled_back(self._every_transaction)
             selected = self.new_search(tells=False).selected
-            refuse_arrived_rows(selected, every, self.known_tables(), obstacles)
+            refuse_arrived_rows(selected, every, self.known_tables(), today, obstacles)
 
-        parts = parts_of(self.search, self.known_tables())
+        parts = parts_of(self.search, self.known_tables(), today)
         logs = [log.file.path for log in self.chain]
         takes_table = every_table if self.choice is None else self.choice.takes_table
-        report = write_reversed(parts, stream, self.databases, refuse_deletes, takes_table, logs)
+        report = write_reversed(parts, stream, self.databases, refuse_deletes, takes_table, logs, today)
         self.warnings = [*report.warnings, *_without_changes(report.nothing)]
+        self.unknown = report.lost
         if report.unlogged:
             selected = self.new_search(tells=False).selected()
-            self.unknown = lost_rows(selected, self.known_tables())
+            self.unknown += lost_rows(selected, self.known_tables(), today)
 
     def _write_script(self, stream: OutputStream) -> None:
         report = write_undo(

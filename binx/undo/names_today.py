@@ -1,7 +1,8 @@
 """Names that tables and columns have at the end of the logs, for changes that are undone there.
 
 A table keeps its identity through RENAME, a column through RENAME and CHANGE. A table that another one
-replaced in one RENAME, as gh-ost and pt-online-schema-change do it, goes on as the one with its name.
+replaced in one RENAME, as gh-ost and pt-online-schema-change do it, goes on as the one with its name. With
+``lower_case_table_names=1``, rows have names in lower case, statements as they were written.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from binx.log.binlog_file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.change_groups import INSERT
-from binx.rows.columns.names import ResolvedColumn
+from binx.rows.columns.names import ResolvedColumn, ResolvedTable, is_hash
 from binx.rows.columns.schema import TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.effects import Effect, statement_effects
@@ -39,11 +40,24 @@ class _Today(NamedTuple):
     Attributes:
         columns: by their folded names of then, without those that have them still.
         is_same: whether no statement changed the table.
+        has_columns: whether no statement changed its columns, but for their names.
     """
 
     table: Name | None
     columns: dict[str, str | None]
     is_same: bool
+    has_columns: bool = True
+
+
+class TableToday(NamedTuple):
+    """A table under the names of today, None if it was dropped.
+
+    Attributes:
+        in_place: whether the values of its columns are those of the first columns of today, in this order.
+    """
+
+    table: ResolvedTable | None
+    in_place: bool
 
 
 class NamesToday:
@@ -72,7 +86,12 @@ class NamesToday:
                 # What can be read of it is undone under the names known so far.
                 continue
         self.has_renamed = any(effect.action == "renamed" for effects in self._effects for effect in effects)
-        self._tables: dict[tuple[int, int], tuple[TableChanges, TableChanges | None]] = {}
+        effects = [effect for effects in self._effects for effect in effects]
+        self._written = {(one.db, one.table) for one in effects} | {
+            (one.new_db, one.new_table) for one in effects
+        }
+        self._tables: dict[tuple[int, int], tuple[ResolvedTable, TableToday]] = {}
+        self._changes: dict[tuple[int, int], tuple[TableChanges, TableChanges]] = {}
         self._lost_tables: dict[str, None] = {}
         self._lost_columns: dict[str, dict[str, None]] = {}
 
@@ -80,18 +99,45 @@ class NamesToday:
         """Whether statements after a commit version made, altered, renamed or dropped tables."""
         return bisect_right(self._versions, version) < len(self._versions)
 
-    def renamed(self, changes: ChangeBatch) -> ChangeBatch | None:
-        """Return row changes under the names of today; None if their table was dropped."""
-        first = bisect_right(self._versions, changes.versions[0])
+    def table(self, table: ResolvedTable, version: int) -> TableToday:
+        """Return a table of a commit version under the names of today."""
+        first = bisect_right(self._versions, version)
         if first == len(self._versions):
-            return changes
-        key = id(changes.table), first
+            return TableToday(table, in_place=True)
+        key = id(table), first
         if key not in self._tables:
-            self._tables[key] = changes.table, self._table(changes.table, first)
-        _, table = self._tables[key]
-        if table is None or table is changes.table:
-            return None if table is None else changes
-        if any(code != INSERT for code in changes.change_types):
+            self._tables[key] = table, self._table(table, first)
+        return self._tables[key][1]
+
+    def name(self, name: Name, version: int) -> Name | None:
+        """Return the name of today of a table of a commit version; None if it was dropped."""
+        return self._today(name, bisect_right(self._versions, version)).table
+
+    def lose(self, table: ResolvedTable) -> None:
+        """Record that rows of a table that was dropped since are not undone."""
+        self._lost_tables[f"{table.db}.{table.name}"] = None
+
+    def renamed(self, changes: ChangeBatch, *, undone: bool = False) -> ChangeBatch | None:
+        """Return row changes under the names of today; None if their table was dropped.
+
+        Args:
+            undone: whether they are to be undone, and what is gone of them is a loss.
+        """
+        then = changes.table.resolved
+        resolved = self.table(then, changes.versions[0]).table
+        if resolved is None:
+            if undone:
+                self.lose(then)
+            return None
+        if resolved is then:
+            return changes
+        key = id(changes.table), id(resolved)
+        if key not in self._changes:
+            table = copy(changes.table)
+            table.resolved = resolved
+            self._changes[key] = changes.table, table
+        table = self._changes[key][1]
+        if undone and any(code != INSERT for code in changes.change_types):
             lost = [one.source_name for one in table.resolved.columns if one.generated == _DROPPED]
             if lost:
                 name = f"{table.db}.{table.name}"
@@ -108,33 +154,34 @@ class NamesToday:
             for name, columns in self._lost_columns.items()
         ]
 
-    def _table(self, table: TableChanges, first: int) -> TableChanges | None:
-        resolved = table.resolved
-        today = self._today((resolved.db, resolved.name), first)
+    def _table(self, table: ResolvedTable, first: int) -> TableToday:
+        today = self._today((table.db, table.name), first)
         if today.is_same:
-            return table
+            return TableToday(table, in_place=True)
         if today.table is None:
-            self._lost_tables[f"{resolved.db}.{resolved.name}"] = None
-            return None
+            return TableToday(None, in_place=False)
         definition = self.catalog.lookup(*today.table)
-        fitting = definition if resolved.unfit is None else None
-        columns = tuple(_column(column, today.columns, fitting) for column in resolved.columns)
-        renamed = copy(table)
-        renamed.resolved = resolved._replace(
-            db=today.table[0], name=today.table[1], columns=columns, definition=definition
-        )
-        return renamed
+        fitting = definition if table.unfit is None else None
+        columns = tuple(_column(column, today.columns, fitting) for column in table.columns)
+        db, name = today.table
+        renamed = table._replace(db=db, name=name, columns=columns, definition=definition)
+        return TableToday(renamed, today.has_columns or _in_place(table, renamed))
 
     def _today(self, name: Name, first: int) -> _Today:
-        table, columns, is_same = name, dict[str, str | None](), True
-        for effects in self._effects[first:]:
+        table, columns, is_same, has_columns = name, dict[str, str | None](), True, True
+        is_lower = name not in self._written and name == _lower(name)
+        for written in self._effects[first:]:
+            effects = [*map(_in_lower_case, written)] if is_lower else written
             before = table
             for effect in effects:
                 if effect.action == "dropped" and (effect.db, effect.table or table[1]) == table:
                     return _Today(None, {}, is_same=False)
                 if (effect.db, effect.table) != table:
                     continue
-                is_same &= effect.action not in ("altered", "renamed")
+                is_same &= effect.action not in ("altered", "renamed", "not_understood")
+                has_columns &= effect.action != "not_understood" and all(
+                    change.action == "renamed" for change in effect.changes
+                )
                 if effect.new_table is not None and effect.action == "renamed":
                     table = effect.new_db or effect.db, effect.new_table
                 _follow(effect, columns)
@@ -147,8 +194,17 @@ class NamesToday:
                 None,
             )
             if successor is not None and successor != table and _goes_on(successor, effects, table):
-                table, columns = before, {}
-        return _Today(table, columns, is_same)
+                table, columns, has_columns = before, {}, False
+        return _Today(table, columns, is_same, has_columns)
+
+
+def _lower(name: Name) -> Name:
+    return name[0].lower(), name[1].lower()
+
+
+def _in_lower_case(effect: Effect) -> Effect:
+    names = {field: getattr(effect, field) for field in ("db", "table", "new_db", "new_table")}
+    return effect._replace(**{field: name and name.lower() for field, name in names.items()})
 
 
 def _goes_on(successor: tuple[str, str | None], effects: list[Effect], table: Name) -> bool:
@@ -198,3 +254,25 @@ def _column(
     key = [folded_name(one) for one in definition.row_key]
     position = key.index(folded_name(name)) if folded_name(name) in key else None
     return column._replace(source_name=name, generated=known.generated, primary_key_position=position)
+
+
+def _in_place(then: ResolvedTable, today: ResolvedTable) -> bool:
+    """Whether the columns of then are the first ones of today, of the same types."""
+    definition, before = today.definition, then.definition
+    own = [column for column in then.columns if not is_hash(column.source_name)]
+    if definition is None or definition.unknown is not None or len(own) > len(definition.columns):
+        return False
+    # Hidden hashes stand behind all other columns.
+    if len(own) < len(then.columns) and len(own) < len(definition.columns):
+        return False
+    for old, new, declared in zip(own, today.columns, definition.columns, strict=False):
+        known = None if before is None else before.column(old.source_name)
+        facts = declared.mysql_type, declared.charset, declared.generated
+        if new.generated == _DROPPED or folded_name(new.source_name) != folded_name(declared.name):
+            return False
+        if known is None:
+            if (old.mysql_type, old.type.charset or declared.charset) != facts[:2]:
+                return False
+        elif (known.mysql_type, known.charset, known.generated) != facts:
+            return False
+    return True

@@ -9,7 +9,7 @@ A reversed binary log lacks rows that foreign keys changed without a log.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -60,6 +60,21 @@ def table_changes(
             yield item, part.file
         for batch in reading.flush():
             yield batch, part.file
+
+
+def changes_today(
+    selected: Iterable[Selected], catalog: Catalog, names: Collection[Name] | None, today: NamesToday
+) -> Iterator[ChangeBatch]:
+    """Yield the row changes of some tables, or of all, under the names of today.
+
+    Args:
+        names: of today; None for all.
+    """
+    takes_all = names is None or today.has_renamed
+    for item, _ in table_changes(selected, catalog, lambda *name: takes_all or name in (names or ())):
+        batch = today.renamed(item) if isinstance(item, ChangeBatch) else None
+        if batch is not None and (names is None or (batch.table.db, batch.table.name) in names):
+            yield batch
 
 
 def without_rolled_back(every: Callable[[], Iterable[Selected]]) -> Callable[[], Iterator[Selected]]:
@@ -162,11 +177,7 @@ class ChangedAgain:
         undone = arrow_array(self._versions, pa.int64())
         changed_again: dict[Name, _Again] = {}
         tables: dict[int, tuple[object, SqlTable]] = {}
-        has_others = today.has_renamed
-        for item, _ in table_changes(selected, catalog, lambda *name: has_others or name in first_changes):
-            batch = today.renamed(item) if isinstance(item, ChangeBatch) else None
-            if batch is None or (batch.table.db, batch.table.name) not in first_changes:
-                continue
+        for batch in changes_today(selected, catalog, first_changes, today):
             if id(batch.table) not in tables:
                 tables[id(batch.table)] = batch.table, SqlTable(batch.table.resolved)
             table, images = tables[id(batch.table)][1], BatchImages(batch)
@@ -224,7 +235,7 @@ def _sentence(name: Name, again: _Again) -> str:
 _NAMES_SHOWN = 5
 
 
-def lost_rows(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
+def lost_rows(selected: Iterable[Selected], catalog: Catalog, today: NamesToday) -> list[str]:
     """Return sentences on the tables of which a reversed log may lack rows that foreign keys changed.
 
     Which foreign keys refer to a table is known if its definition is.
@@ -232,11 +243,12 @@ def lost_rows(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
     Args:
         selected: the transactions that the log undoes.
         catalog: the tables known before; follows the statements.
+        today: the names at the end of the logs; a table that was dropped has lost nothing more.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
-    keys, lost, undefined = ForeignKeys(catalog), set[tuple[Child, bool]](), set[str]()
+    keys, lost, undefined = ForeignKeys(catalog), dict[tuple[Child, bool], int](), set[str]()
     for item, _ in table_changes(selected, catalog, every_table):
         if isinstance(item, Statement):
             continue
@@ -247,11 +259,12 @@ def lost_rows(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
             unknown = columns_of(images.columns, child.key.referenced) is None
             deletions = {True, False} if unknown else {gone.deleted for gone in gone_rows(child, images)}
             for deleted in deletions:
-                _add_followers(lost, keys, child, deleted)
+                _add_followers(lost, keys, child, deleted, item.versions[0])
+    names = {today.name(child.name, version) for (child, _), version in lost.items()}
     sentences = [
         f"rows of {'.'.join(name)} that foreign keys deleted or changed are not in the log: they are not"
         " restored, except that ON UPDATE CASCADE changes them back; --format sql restores and checks them"
-        for name in sorted({child.name for child, _ in lost})
+        for name in sorted(filter(None, names))
     ]
     if undefined:
         sentences.append(
@@ -269,14 +282,16 @@ def _may_have_followers(images: BatchImages) -> bool:
     return any(group.before is not None for group in images.groups())
 
 
-def _add_followers(lost: set[tuple[Child, bool]], keys: ForeignKeys, child: Child, deleted: bool) -> None:
+def _add_followers(
+    lost: dict[tuple[Child, bool], int], keys: ForeignKeys, child: Child, deleted: bool, version: int
+) -> None:
     """Add a foreign key that follows deleted or changed rows, and those that follow its own rows."""
     action = child.key.on_delete if deleted else child.key.on_update
     if action == CHANGES_NOTHING or (child, deleted) in lost:
         return
-    lost.add((child, deleted))
+    lost[child, deleted] = version
     goes = deleted and action == CASCADE
     changed = {folded_name(name) for name in child.key.columns}
     for further in keys.to(child.name):
         if goes or not changed.isdisjoint(folded_name(name) for name in further.key.referenced):
-            _add_followers(lost, keys, further, goes)
+            _add_followers(lost, keys, further, goes, version)

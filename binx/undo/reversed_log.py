@@ -10,6 +10,9 @@ each transaction gets a new one when it is applied.
 Only row images with all columns can be swapped, but for generated ones. Where only the images before have
 them, as with MariaDB's ``binlog_row_image=FULL_NODUP``, those after get what they lack from there; any other
 selected change is refused before the first byte is written.
+
+Table maps have the names that tables and columns have at the end of the logs. Servers find columns by their
+place, so changes of a table whose columns have moved since are refused, too.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, BinxError, RefusedError
@@ -45,6 +47,7 @@ from binx.slices.slice_plan import FileRanges, SlicePlan
 from binx.slices.slice_writer import SliceWriter
 from binx.sql.tables import TableWarnings
 from binx.storage.output import Sink
+from binx.undo.names_today import NamesToday, TableToday
 from binx.undo.obstacles import Obstacles
 from binx.undo.spool import ReverseSpool
 
@@ -71,6 +74,7 @@ class ReverseReport(NamedTuple):
 
     Attributes:
         warnings: about sequences, which are not undone.
+        lost: sentences on rows that are not undone, as their table was dropped since.
         unlogged: whether it has updates or deletes that foreign keys may have followed without their being
             logged; see :func:`~binx.undo.passes.lost_rows`.
     """
@@ -79,33 +83,36 @@ class ReverseReport(NamedTuple):
     nothing: int
     unlogged: bool
     warnings: list[str]
+    lost: list[str]
 
 
 class ReversePart(NamedTuple):
     """A part of the transactions to undo.
 
     Attributes:
-        widths, resolved: see :class:`~binx.rows.resolving.TableResolver`.
+        widths: see :class:`~binx.rows.resolving.TableResolver`.
+        resolved_at: returns a table as its rows were read at a commit version, by version, database and name;
+            None if definitions are not needed.
     """
 
     file: BinlogFile
     table: TransactionTable
     indexes: Iterable[int]
     widths: Mapping[bytes, list[int | None]]
-    resolved: Mapping[bytes, ResolvedTable] = MappingProxyType({})
+    resolved_at: Callable[[int, str, str], ResolvedTable | None] | None = None
 
 
-def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
+def parts_of(search: Search, tables: Catalog, today: NamesToday) -> Iterator[ReversePart]:
     """Yield the transactions that a search finds.
 
     Only definitions tell the lengths of MariaDB's old temporal types, which of its tables are sequences and
-    which columns are generated, so its logs are read as for SQL. Others need no definitions, and logs before
-    the selected transactions are skipped.
+    which columns are generated; and of any server, where statements have moved columns since. Such logs are
+    read as for SQL. Others need no definitions, and logs before the selected transactions are skipped.
 
     Raises:
         DamagedError, UnsupportedError: a file cannot be read.
     """
-    if not search.of_mariadb:
+    if not search.of_mariadb and not today.moved_after(0):
         for run in search.runs():
             yield ReversePart(run.file, run.table, run.table.marked(run.mask), {})
         return
@@ -113,7 +120,7 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
     for item in ordered_changes(search.selected(), reading, lambda batch, file: [], facts=("gtid",)):
         if isinstance(item, Begin):
             decoder = reading.of(item.file)
-            yield ReversePart(item.file, item.table, (item.index,), decoder.widths, decoder.resolved)
+            yield ReversePart(item.file, item.table, (item.index,), decoder.widths, decoder.resolved_at)
 
 
 def write_reversed(
@@ -123,6 +130,7 @@ def write_reversed(
     refuse_deletes: Callable[[Obstacles], None] | None = None,
     takes_table: Callable[[str, str], bool] = every_table,
     logs: Sequence[str] = (),
+    today: NamesToday | None = None,
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, newest first.
 
@@ -130,6 +138,7 @@ def write_reversed(
         refuse_deletes: records what makes it wrong to delete inserted rows, if some are.
         takes_table: whether the rows of a table are undone.
         logs: the paths of all logs that are known.
+        today: the names of tables and columns at their end; None for those of then.
 
     Raises:
         AbsentError: the parts have no transaction with row changes.
@@ -138,7 +147,7 @@ def write_reversed(
         OutputError: the output or the temporary folder cannot be written.
     """
     with ReverseSpool() as events:
-        reversing = _Reversing(events, databases, takes_table, logs)
+        reversing = _Reversing(events, databases, takes_table, logs, today or NamesToday((), Catalog()))
         for part in parts:
             try:
                 reversing.take(part)
@@ -156,8 +165,10 @@ class _Reversing:
         databases: DatabaseNames,
         takes_table: Callable[[str, str], bool],
         logs: Sequence[str],
+        today: NamesToday,
     ) -> None:
         self._logs = logs
+        self._today = today
         self._events = events
         self._databases = databases
         self._takes_table = takes_table
@@ -184,6 +195,7 @@ class _Reversing:
         file, table = part.file, part.table
         start, end = table.value("start", index), table.value("end", index)
         name = table.gtid(index) or f"{file.name}:{start}"
+        version = file.commit_version(start)
         kind = KIND_NAMES[Kind(table.value("kind", index))]
         events = raw_events(file, start, end, description)
         if kind not in {"dml", "empty"}:
@@ -194,17 +206,19 @@ class _Reversing:
         transaction = _ReversedTransaction(self._events, name, description, counter, self._databases)
         for raw in events:
             event = raw.event
-            known = None
+            known: ResolvedTable | None = None
+            today: TableToday | None = None
             if isinstance(event, TableMap):
                 if not self._takes_table(event.database, event.table):
                     transaction.left_out.add(event.table_id)
                     continue
-                known = part.resolved.get(bytes(raw.body[_POST_HEADER:]))
-                if known is not None and known.is_sequence:
-                    self._warnings.take_sequence(event.name)
-                    transaction.left_out.add(event.table_id)
-                    continue
-            obstacle = transaction.take(raw, known)
+                if part.resolved_at is not None:
+                    known = part.resolved_at(version, event.database, event.table)
+                    today = None if known is None else self._today.table(known, version)
+                    if self._leaves_out(known, today):
+                        transaction.left_out.add(event.table_id)
+                        continue
+            obstacle = transaction.take(raw, known, today)
             if obstacle is not None:
                 self.obstacles.add(obstacle, [name])
         transaction.end()
@@ -213,12 +227,27 @@ class _Reversing:
         self._undone += transaction.has_rows
         self._nothing += not transaction.has_rows
 
+    def _leaves_out(self, known: ResolvedTable | None, today: TableToday | None) -> bool:
+        """Whether a table map goes: without rows, of a sequence, or of a table that was dropped since."""
+        if known is None or today is None:
+            return True
+        if known.is_sequence:
+            self._warnings.take_sequence(f"{known.db}.{known.name}")
+        elif today.table is None:
+            self._today.lose(known)
+        else:
+            return False
+        return True
+
     def write(self, output: Sink) -> ReverseReport:
         self.obstacles.refuse()
         if not self._undone or self._like is None:
-            raise AbsentError("none of the requested transactions has row changes")
+            lost = "".join(f"; {sentence}" for sentence in self._today.losses)
+            raise AbsentError(f"none of the requested transactions has row changes to undo{lost}")
         _ReverseWriter(self._like, output).write_events(self._events)
-        return ReverseReport(self._undone, self._nothing, self._unlogged, self._warnings.sentences())
+        return ReverseReport(
+            self._undone, self._nothing, self._unlogged, self._warnings.sentences(), self._today.losses
+        )
 
 
 def _of_server(description: FormatDescription) -> tuple[Flavour, tuple[int, int, int], bytes]:
@@ -258,6 +287,7 @@ class _ReversedTransaction:
         self._tables: dict[int, TableMap] = {}
         self._maps: dict[int, bytes] = {}
         self._generated: dict[int, int] = {}
+        self._moved: set[int] = set()
         self._like = b""
         self._ends, self._followers = True, 0
         self._deleted: set[int] = set()
@@ -266,12 +296,13 @@ class _ReversedTransaction:
         self.unlogged = False
         self.deletes = False
 
-    def take(self, raw: RawEvent, known: ResolvedTable | None) -> str | None:
+    def take(self, raw: RawEvent, known: ResolvedTable | None, today: TableToday | None) -> str | None:
         """Add an event; return why it cannot be undone, or None.
 
         Args:
             raw: the event.
             known: the columns of a table map's table, if definitions were read.
+            today: the same table at the end of the logs.
         """
         event = raw.event
         if isinstance(event, TableMap):
@@ -282,7 +313,10 @@ class _ReversedTransaction:
                 1 << index for index, column in enumerate(columns) if column.generated in COMPUTED
             )
             content = bytearray(raw.data[:HEADER_SIZE]) + raw.body
-            rename_table_map(content, self._databases, self._description)
+            named = None if today is None or today.table is known else today.table
+            if today is not None and not today.in_place:
+                self._moved.add(event.table_id)
+            rename_table_map(content, self._databases, self._description, named)
             self._maps[event.table_id] = bytes(content)
         elif isinstance(event, RowsHeader):
             obstacle = None
@@ -308,6 +342,11 @@ class _ReversedTransaction:
             return f"updates in {name} that may have parts of JSON documents only (binlog_row_value_options)"
         if lacks:
             return f"changes in {name} whose images lack columns (binlog_row_image was not FULL)"
+        if rows.table_id in self._moved:
+            return (
+                f"changes in {name}, whose columns statements have moved or made others since, and servers"
+                " find the columns of a binary log by their place (--format sql writes the names of today)"
+            )
         if not self.has_rows:
             self.has_rows = True
             self._like = bytes(raw.data[:HEADER_SIZE])

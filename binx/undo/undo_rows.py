@@ -58,7 +58,7 @@ class UndoRows(SqlRows):
         if changes.table.resolved.is_sequence:
             self.warnings.take_sequence(f"{changes.table.db}.{changes.table.name}")
             return []
-        named = self._today.renamed(changes)
+        named = self._today.renamed(changes, undone=True)
         if named is None:
             return []
         then, changes = changes, named

@@ -196,3 +196,26 @@ def test_a_table_at_a_moment_is_that_of_the_last_server(
     print(found.missing)
     assert rows == last.query("SELECT CAST(id AS CHAR), status FROM shop.orders ORDER BY id")
     assert any("never had" in text for text in found.missing) is lost
+
+
+def test_servers_in_turn_that_do_not_repeat_each_other_name_the_option(tmp_path: Path, spark: Any) -> None:
+    """Nothing tells the order of changes that only one log has: not the GTIDs of MariaDB either."""
+    made = "CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, status VARCHAR(20))"
+    places = [tmp_path / "1", tmp_path / "2"]
+    with ExitStack() as stack:
+        story = Story(needed(MariaDBServer), tmp_path / "servers", stack)
+        servers = [story.start(1), story.start(2)]
+        servers[0].sql(made)
+        servers[1].sql(f"SET sql_log_bin = 0; {made}")
+        for turn in range(3):
+            change = f"INSERT INTO shop.orders VALUES ({turn}, ''); UPDATE shop.orders SET status = '{turn}'"
+            for server in servers:
+                is_primary = server is servers[turn % 2]
+                server.sql(f"SET gtid_seq_no = {10 * turn + 10}, sql_log_bin = {int(is_primary)}; {change}")
+        for place, server in zip(places, servers, strict=True):
+            server.flush_logs()
+            export(place, server.binlogs()[:-1])
+    summary = loaded(spark, tmp_path / "tables", *places)
+    [reasons] = [table.reasons for table in summary.tables if table.name.table == "orders"]
+    assert summary.exit_code == 3
+    assert "--chain says which comes first" in str(reasons)

@@ -239,9 +239,11 @@ def test_changes_are_swapped_and_turned_round_and_twice_they_are_as_they_were(
 
 def test_the_definition_tells_the_bytes_of_times_that_the_log_does_not(tmp_path: Path) -> None:
     log = TESTDATA / "mariadb-10.11" / "small" / "times_with_fractions.binlog"
-    # The log's only UPDATE, before an ALTER TABLE gives these columns other sizes.
-    undoing = tmp_path / "undo.binlog"
+    # Up to the log's only UPDATE, as an ALTER TABLE behind it gives these columns other sizes.
+    earlier, undoing = tmp_path / "earlier.binlog", tmp_path / "undo.binlog"
     with open_chain([str(log)]) as chain:
+        extract(chain, Selection(gtids=GtidSet.parse("0-10-1..5")), str(earlier))
+    with open_chain([str(earlier)]) as chain:
         extract_undo(chain, Selection(gtids=GtidSet.parse("0-10-5")), str(undoing))
     definition = tmp_path / "definition.binlog"
     with open_chain([str(log)]) as chain:

@@ -192,13 +192,6 @@ class TableResolver:
             touched.append((folded_name(change.previous.db), folded_name(change.previous.name)))
         for key in touched:
             self._last_columns.pop(key, None)
-        if change.kind is ChangeKind.RENAMED:
-            # Foreign keys follow the table that they refer to.
-            touched += [
-                (folded_name(table.db), folded_name(table.name))
-                for table in self._catalog
-                if any((key.db, key.table) == (change.db, change.table) for key in table.foreign_keys)
-            ]
         return [number for key in touched for number in self._numbers.get(key, ())]
 
 

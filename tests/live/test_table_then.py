@@ -12,7 +12,8 @@ import pytest
 import binx
 from testdata.servers import MariaDBServer, Server
 from tests.cli import process
-from tests.live.logs import empty, export_last
+from tests.exports import export
+from tests.live.logs import empty
 
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, n INT, s VARCHAR(20) DEFAULT 'it''s', at TIMESTAMP NULL)"
 STEPS = (
@@ -53,7 +54,8 @@ def made(server: Server, statement: str) -> str:
 
 def printed(command: str, *arguments: str | Path) -> list[dict[str, Any]]:
     ended = process.binx(command, "--create-table", "--json", "-q", *arguments)
-    assert ended.code == 0, ended.err
+    # Statements on the table may have changed the row, for all that the log tells.
+    assert ended.code in (0, 3), ended.err
     return [json.loads(line) for line in ended.lines]
 
 
@@ -81,7 +83,7 @@ def test_the_table_of_each_moment_is_told(server: Server, metadata: str, tmp_pat
     with binx.open(log) as opened:
         changes = opened.why("past.t", 1)
         assert [change.create_table for change in changes if change.row["type"] == "update"] == told
-    export_last(server, tmp_path)
+    export(tmp_path, [log])
     records = [json.loads(path.read_text()) for path in (tmp_path / "schemas" / "past" / "t").glob("*.json")]
     assert {record["create_table"] for record in records} <= {*told}
     remade = [made(server, statement) for statement in told]
@@ -95,18 +97,15 @@ def test_what_the_logs_do_not_tell_is_said(server: Server, metadata: str, tmp_pa
     server.sql("UPDATE past.t SET at = NOW() WHERE id = 1")
     server.flush_logs()
     log = server.binlogs()[-2]
-    key = ("--pk", "1") if metadata == "FULL" else ("--where", "type = 'update'")
-    which = ["--table", "past.t", *key]
-    if metadata == "MINIMAL":
-        # Its columns have no names, and so no key.
-        which = ["--table", "past.t", "--where", "c1 = 1"]
+    # With less metadata its columns have no names, and so no key.
+    which = ["--table", "past.t", *(("--pk", "1") if metadata == "FULL" else ("--where", "c1 = 1"))]
     *_, update = printed("why", *which, log)
     assert update["create_table"] is None
     text = process.binx("why", "--create-table", *which, log)
     assert "the logs do not tell what past.t was then" in text.out
     *_, shown_map = (e for e in printed("show", log) if e["event_type"] == "TABLE_MAP")
     assert shown_map["tables_then"] == [{"db": "past", "table": "t", "create_table": None}]
-    export_last(server, tmp_path)
+    export(tmp_path, [log])
     records = [json.loads(path.read_text()) for path in (tmp_path / "schemas" / "past" / "t").glob("*.json")]
     unknown = [record for record in records if len(record["columns"]) == 5]
     assert [record["create_table"] for record in unknown] == [None]
@@ -135,5 +134,9 @@ def test_a_sequence_is_told_as_such(mariadb: MariaDBServer) -> None:
     )
     mariadb.flush_logs()
     events = printed("show", mariadb.binlogs()[-2])
-    told = {table["create_table"] for event in events for table in event.get("tables_then", ())}
-    assert told == {"CREATE SEQUENCE IF NOT EXISTS `past`.`s` START WITH 5 INCREMENT BY 2"}
+    [*told] = {table["create_table"] for event in events for table in event.get("tables_then", ())}
+    was = mariadb.query("SHOW CREATE SEQUENCE past.s")
+    for statement in told:
+        mariadb.sql(f"DROP SEQUENCE past.s; {statement}")
+        assert mariadb.query("SHOW CREATE SEQUENCE past.s") == was
+    assert told, events

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.schema import (
     Change,
     ChangeKind,
     ColumnDefinition,
+    ForeignKey,
     Provenance,
     StatementContext,
     TableDefinition,
@@ -18,6 +21,7 @@ from binx.rows.ddl.known_tables import KnownTables
 from binx.rows.ddl.parsed_statements import (
     AlterDatabase,
     AlterTable,
+    ChangeColumn,
     CreateDatabase,
     CreateTable,
     DeclaredCharset,
@@ -27,6 +31,7 @@ from binx.rows.ddl.parsed_statements import (
     NamedTable,
     NotUnderstood,
     PartitionMove,
+    RenameColumn,
     RenameTables,
     Statement,
 )
@@ -36,6 +41,7 @@ from binx.rows.ddl.table_keys import (
     index_of,
     not_null,
     renamed_table,
+    same_name,
     settled_indexes,
     with_checks,
     with_foreign_keys,
@@ -80,7 +86,7 @@ class Applier:
             case AlterTable():
                 return self._alter(parsed)
             case RenameTables():
-                return [self._rename(old, new) for old, new in parsed.pairs]
+                return [change for old, new in parsed.pairs for change in self._rename(old, new)]
             case DropTables():
                 return [self._drop(table) for table in parsed.tables]
             case NotUnderstood():
@@ -225,11 +231,13 @@ class Applier:
         else:
             # Made anew, as by FORCE, a table may store the same columns otherwise.
             changes.append(Change(ChangeKind.ALTERED, db, previous.name, previous, previous))
+        if changes and changes[0].kind is ChangeKind.ALTERED:
+            changes += self._following_columns((db, changes[0].table or ""), parsed)
         for move in parsed.moves:
             changes += self._exchange_table(previous, move)
         new = parsed.new_name
         if new is not None and (self._db(new), new.name) != (db, parsed.table.name):
-            changes.append(self._rename(parsed.table, new))
+            changes += self._rename(parsed.table, new)
         return changes
 
     def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
@@ -253,6 +261,32 @@ class Applier:
         self.catalog.put(definition)
         return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
 
+    def _following_columns(self, name: tuple[str, str], parsed: AlterTable) -> Iterator[Change]:
+        """Have the foreign keys that refer to a table follow the new names of its columns."""
+        names: dict[str, str] = {}
+        for action in parsed.actions:
+            if isinstance(action, RenameColumn):
+                names[folded_name(action.old)] = action.new
+            elif isinstance(action, ChangeColumn) and not same_name(action.old, action.column.name):
+                names[folded_name(action.old)] = action.column.name
+
+        def follow(key: ForeignKey) -> ForeignKey:
+            referenced = (names.get(folded_name(name), name) for name in key.referenced)
+            return key._replace(referenced=tuple(referenced))
+
+        return self._referring(name, follow) if names else iter(())
+
+    def _referring(
+        self, name: tuple[str, str], follow: Callable[[ForeignKey], ForeignKey]
+    ) -> Iterator[Change]:
+        """Have the foreign keys that refer to a table follow what became of it."""
+        for table in [*self.catalog]:
+            if any((key.db, key.table) == name for key in table.foreign_keys):
+                keys = (follow(key) if (key.db, key.table) == name else key for key in table.foreign_keys)
+                followed = table._replace(foreign_keys=tuple(keys))
+                self.catalog.put(followed)
+                yield Change(ChangeKind.ALTERED, table.db, table.name, followed, table)
+
     def _exchange_table(self, table: TableDefinition | None, action: MoveRows) -> list[Change]:
         """Create the table that a partition becomes, or drop the one that becomes a partition (MariaDB)."""
         if action.table is None or action.kind is PartitionMove.ROWS:
@@ -266,26 +300,20 @@ class Applier:
         self.catalog.put(definition)
         return [Change(ChangeKind.CREATED, db, name, definition)]
 
-    def _rename(self, old: NamedTable, new: NamedTable) -> Change:
+    def _rename(self, old: NamedTable, new: NamedTable) -> list[Change]:
         previous = self.catalog.lookup(self._db(old), old.name)
         db = self._db(new)
         stale = self.catalog.find(db, new.name)
         if stale is not None and (stale is not previous) and (stale.db, stale.name) == (db, new.name):
             self.catalog.remove(stale)
-        if previous is None:
-            return Change(ChangeKind.RENAMED, db, new.name)
-        self.catalog.remove(previous)
-        definition = renamed_table(previous, new.name)._replace(db=db)
-        self.catalog.put(definition)
-        old_key, new_names = (self._db(old), old.name), {"db": db, "table": new.name}
-        for table in [*self.catalog]:
-            if any((key.db, key.table) == old_key for key in table.foreign_keys):
-                keys = (
-                    key._replace(**new_names) if (key.db, key.table) == old_key else key
-                    for key in table.foreign_keys
-                )
-                self.catalog.put(table._replace(foreign_keys=tuple(keys)))
-        return Change(ChangeKind.RENAMED, db, new.name, definition, previous)
+        definition = None
+        if previous is not None:
+            self.catalog.remove(previous)
+            definition = renamed_table(previous, new.name)._replace(db=db)
+            self.catalog.put(definition)
+        change = Change(ChangeKind.RENAMED, db, new.name, definition, previous)
+        former = self._db(old), old.name
+        return [change, *self._referring(former, lambda key: key._replace(db=db, table=new.name))]
 
     def _drop(self, table: NamedTable) -> Change:
         previous = self._find(table)

@@ -34,6 +34,9 @@ from binx.version import __version__
 
 _KEYS = ("BINX_KEYRING", "BINX_KEY_FILE", "BINX_IDENTITY")
 _BINARY = ("binlog", "parquet")
+_OF_ALL = ("tz", "on-damage", "no-checksums", "format-from")
+"""Options of all tools whose commands have them; messages about damage name some."""
+
 _TEXT, _OUT = ("--layout=text",), ("--output=-",)
 
 
@@ -52,7 +55,7 @@ class _Tool(NamedTuple):
         options = {
             name.replace("-", "_"): option
             for name, option in command.options.items()
-            if option.section == SELECTION or name in (*self.options, "tz")
+            if option.section == SELECTION or name in (*self.options, *_OF_ALL)
         }
         return {**arguments, **options}
 
@@ -199,7 +202,9 @@ class AssistantServer:
         elif span.cancelled_caught:
             note = f"The command was ended after {self._seconds:g} seconds: ask for less."
         text = "\n".join(filter(None, [answer.decode("utf-8", "replace").rstrip("\n"), note]))
-        return text, span.cancelled_caught or process.returncode in (ExitCode.FAILED, ExitCode.USAGE)
+        # Where something is not there, the rest may be.
+        failed = (ExitCode.FAILED, ExitCode.USAGE, *(() if answer else (ExitCode.ABSENT,)))
+        return text, span.cancelled_caught or process.returncode in failed
 
 
 def _schema(tool: _Tool) -> dict[str, Any]:

@@ -234,8 +234,8 @@ def value_text(value: Any) -> str:
         return "NULL"
     if isinstance(value, str):
         return safe_text(encode_basestring(value))
-    if type(value) is int:
-        return str(value)
+    if type(value) in (int, float):
+        return repr(value)
     if isinstance(value, dict) and "start" in value:
         opening = '"' if value["is_text"] else "0x"
         return f"{opening}{safe_text(value['start'])}{ELLIPSIS} ({value['bytes']:,} bytes)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,8 +14,10 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
 from binx.rows.logged_statements import Statement
 from binx.slices.rendering import Changes, Renderer
-from binx.where.condition import Condition
-from binx.where.matching_transactions import RowFilter
+
+if TYPE_CHECKING:
+    from binx.where.condition import Condition
+    from binx.where.matching_transactions import RowFilter
 
 _NEEDED = ("XA ", "-- INCIDENT ")
 
@@ -42,7 +46,12 @@ class RowChoice:
         self._undone = undone
         self.left_out = 0
         self._codes = [code for code, name in enumerate(CHANGE_TYPES) if name.partition("_")[0] in operations]
-        self._filter = None if condition is None else RowFilter(condition, Catalog(), tables.takes)
+        self._filter: RowFilter | None = None
+        if condition is not None:
+            # The parser of conditions takes longer to load than most transactions to be written.
+            from binx.where.matching_transactions import RowFilter
+
+            self._filter = RowFilter(condition, Catalog(), tables.takes)
 
     def chosen(self, batch: ChangeBatch) -> ChangeBatch:
         """Return the selected row changes of a batch."""

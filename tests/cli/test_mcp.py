@@ -218,6 +218,34 @@ def test_a_failure_is_the_message_of_the_command(shop: Shop) -> None:
     assert "did you mean shop.orders?" in text
 
 
+def test_what_is_not_there_is_a_failure_unless_the_rest_is_answered(shop: Shop, tmp_path: Path) -> None:
+    shutil.copy(shop.logs[0], tmp_path)
+    gtid = binx("ls", "--kind", "dml", "--limit", "1", shop.logs[0]).out.split("\t")[1]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "gone.index").write_text("./mysql-bin.000009\n")
+    log = shop.logs[0].name
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("ls", {"files": ["empty"]}),
+        ("verify", {"files": ["gone.index"]}),
+        ("state", {"files": [log], "table": "shop.nothing"}),
+        ("ls", {"files": [log], "gtid": [gtid, gtid.replace(":", ":9999")]}),
+    ]
+    found = answers(calls, tmp_path)
+    assert [is_error for _, is_error in found] == [True, True, True, False]
+    assert found[-1][0].endswith(f"not in these files: {gtid.replace(':', ':9999')}")
+
+
+def test_damage_is_passed_over_as_its_message_says(shop: Shop, tmp_path: Path) -> None:
+    log = tmp_path / shop.logs[0].name
+    log.write_bytes(shop.logs[0].read_bytes()[:100_000])
+    calls = [("ls", {"files": [log.name], **more}) for more in ({}, {"on_damage": "salvage"})]
+    (stopped, is_error), (salvaged, is_worse) = answers(calls, tmp_path)
+    assert is_error
+    assert "--on-damage salvage" in stopped
+    assert not is_worse
+    assert salvaged.splitlines()[:100] == stopped.splitlines()[:100]
+
+
 def test_folders_exist(tmp_path: Path) -> None:
     done = binx("mcp", tmp_path / "none")
     assert done.code == 2

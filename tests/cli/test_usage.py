@@ -142,6 +142,13 @@ def test_listings_and_figures_load_nothing_heavy(command: str, shop: Shop) -> No
     assert not modules_after(*command.split(), "--quiet", shop.logs[0]) & (HEAVY | RARE)
 
 
+@pytest.mark.parametrize("command", ["show", "extract --format json -o -", "extract --format sql -o -"])
+def test_what_has_no_condition_loads_no_parser_of_conditions(command: str, shop: Shop) -> None:
+    assert "sqlglot" not in modules_after(
+        *command.split(), "--quiet", "--kind", "dml", "--limit", "1", shop.logs[0]
+    )
+
+
 def test_verifying_loads_nothing_heavy_unless_values_are_decoded() -> None:
     log = TESTDATA / "mysql-9.7" / "small" / "anonymous_gtids.binlog"
     assert not modules_after("verify", "--quiet", log) & (HEAVY | RARE)

@@ -41,7 +41,7 @@ EXAMPLES = (
 @command(
     "show",
     examples=EXAMPLES,
-    brief="gtid position since until table thread-id kind grep limit rows changed-only create-table hex tz"
+    brief="gtid position since until table thread-id grep limit rows changed-only create-table hex tz"
     " schema json",
 )
 @selection_options

@@ -39,7 +39,7 @@ EXAMPLES = (
 @command(
     "why",
     examples=EXAMPLES,
-    brief="pk table where gtid since until thread-id kind grep limit changed-only create-table tz schema json"
+    brief="pk table where gtid since until thread-id grep limit changed-only create-table tz schema json"
     " on-damage",
 )
 @option(

@@ -37,13 +37,23 @@ _READ_WRITE_PART = 10
 """One of so many transactions is of ``oltp_read_write``, whose log differs by its pauses alone."""
 
 
-def _record_sysbench(server: Server, size: int) -> None:
-    """Fill four tables, then change them by three clients; the rows that fill them are logged, too."""
-    _sysbench(server, "oltp_write_only", "prepare")
+def _record_sysbench(server: Server, size: int, *sizes: str) -> None:
+    """Fill tables, then change them by three clients; the rows that fill them are logged, too.
+
+    Args:
+        sizes: sysbench's options for the number of tables and their rows; four tables by default.
+    """
+    sizes = sizes or ("--tables=4",)
+    _sysbench(server, "oltp_write_only", *sizes, "prepare")
     while (missing := size * MEGABYTE - log_size(server)) > 0:
         events = max(100, min(_SYSBENCH_LARGEST_STEP, missing // _SYSBENCH_BYTES))
-        _sysbench(server, "oltp_read_write", f"--events={events // _READ_WRITE_PART}", "run")
-        _sysbench(server, "oltp_write_only", f"--events={events - events // _READ_WRITE_PART}", "run")
+        _sysbench(server, "oltp_read_write", *sizes, f"--events={events // _READ_WRITE_PART}", "run")
+        _sysbench(server, "oltp_write_only", *sizes, f"--events={events - events // _READ_WRITE_PART}", "run")
+
+
+def _record_many_tables(server: Server, size: int) -> None:
+    # Prepared statements of so many tables are more than a server allows.
+    _record_sysbench(server, size, "--tables=800", "--table-size=100", "--db-ps-mode=disable")
 
 
 def _sysbench(server: Server, test: str, *words: str) -> None:
@@ -51,7 +61,7 @@ def _sysbench(server: Server, test: str, *words: str) -> None:
     if program is None:
         raise MissingServerError("sysbench is not on the PATH: install it (apt-get install sysbench)")
     command = [program, test, f"--mysql-socket={server.socket}", "--mysql-user=root", "--mysql-db=bench"]
-    command += ["--db-driver=mysql", "--tables=4", f"--threads={_SESSIONS}", "--time=0", "--rand-seed=1"]
+    command += ["--db-driver=mysql", f"--threads={_SESSIONS}", "--time=0", "--rand-seed=1"]
     done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ServerError(f"sysbench {test} failed: {(done.stderr or done.stdout)[-1000:]}")
@@ -276,6 +286,16 @@ WORKLOADS = (
         tables="",
         prepare="",
         record=_record_sysbench,
+    ),
+    Recipe(
+        kind="sysbench-tables",
+        title="the same on 800 tables of 100 rows",
+        version=1,
+        server=MySQLServer,
+        options=FAST_MYSQL,
+        tables="",
+        prepare="",
+        record=_record_many_tables,
     ),
     Recipe(
         kind="sysbench-mariadb",

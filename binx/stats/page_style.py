@@ -75,7 +75,8 @@ footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
   .scroll { overflow: visible; background: none; }
   section { padding: 10px 12px; margin-bottom: 10px; } .chart { min-width: 0; }
   .tiles { grid-template-columns: repeat(4, 1fr); gap: 8px; margin: 12px 0; }
-  .tile span, .legend, .action, footer { font-size: 10px; } .meter { min-width: 80px; } .long { min-width: 14em; }
+  .tile span, .legend, .action, footer { font-size: 10px; } .meter { min-width: 80px; }
+  .long { min-width: 14em; }
   .meter svg { height: 9px; margin-top: 3px; } td, th { padding-right: 8px; } }
 """
 """Without ``<`` and ``&``, so that it is valid in HTML and in XML."""

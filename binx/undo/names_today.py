@@ -18,6 +18,7 @@ from binx.log.binlog_file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.change_groups import INSERT
+from binx.rows.columns.generated import COMPUTED
 from binx.rows.columns.names import ResolvedColumn, ResolvedTable, is_hash
 from binx.rows.columns.schema import TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
@@ -138,7 +139,11 @@ class NamesToday:
             self._changes[key] = changes.table, table
         table = self._changes[key][1]
         if undone and any(code != INSERT for code in changes.change_types):
-            lost = [one.source_name for one in table.resolved.columns if one.generated == _DROPPED]
+            lost = [
+                new.source_name
+                for old, new in zip(then.columns, resolved.columns, strict=True)
+                if new.generated == _DROPPED and old.generated not in COMPUTED
+            ]
             if lost:
                 name = f"{table.db}.{table.name}"
                 self._lost_columns.setdefault(name, {}).update(dict.fromkeys(lost))

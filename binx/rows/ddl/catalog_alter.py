@@ -54,6 +54,7 @@ from binx.rows.ddl.resolve import (
     resized_spec,
     resolve_column,
     resolved_default,
+    with_clock,
     with_clocks,
 )
 from binx.rows.ddl.table_keys import (
@@ -145,6 +146,7 @@ class _Alteration:
         self.primary = table.primary
         self.checks = table.checks
         self.clocked: dict[str, ColumnDefinition] = {}
+        self.zero: set[str] = set()
 
     def result(self) -> TableDefinition:
         """Apply all clauses in the server's order."""
@@ -155,6 +157,7 @@ class _Alteration:
         moved = self._change_in_place()
         self._follow_columns(moved)
         self._arrange(moved)
+        self._set_first_clock()
         self._set_period()
         for action in self.actions:
             if isinstance(action, AddKey):
@@ -205,8 +208,29 @@ class _Alteration:
         """Resolve the statement's columns where a TIMESTAMP may get a clock, for which all are looked at."""
         if not self.context.explicit_defaults_for_timestamp:
             specs = [one.column for one in self.actions if isinstance(one, AddColumn | ChangeColumn)]
-            columns = with_clocks(tuple(map(self._resolve, specs)), self.context)
-            self.clocked = {folded_name(column.name): column for column in columns}
+            columns = tuple(map(self._resolve, specs))
+            clocked = with_clocks(columns, self.context, has_first=self.context.mariadb)
+            self.clocked = {folded_name(column.name): column for column in clocked}
+            pairs = zip(columns, clocked, strict=True)
+            self.zero = {folded_name(column.name) for column, other in pairs if column != other}
+
+    def _set_first_clock(self) -> None:
+        """Let the first TIMESTAMP of all follow the clock, as MySQL does with any ALTER TABLE.
+
+        One that has no default, as it was made with explicit_defaults_for_timestamp, gets none.
+        """
+        if self.context.explicit_defaults_for_timestamp or self.context.mariadb:
+            return
+        first = next((entry for entry in self.entries if entry.column.base == "timestamp"), None)
+        if first is None or first.column.nullable or first.column.generated or first.column.on_update:
+            return
+        column = with_clock(first.column)
+        if folded_name(column.name) not in self.zero:
+            first.column = first.column if first.column.default else column._replace(default=None)
+        elif first.old_name is None and column.default is not None:
+            first.column = column._replace(added=evaluated(column.default, column, self.context))
+        else:
+            first.column = column
 
     def _set_period(self) -> None:
         for action in self.actions:

@@ -131,29 +131,36 @@ def _column_check(spec: ColumnSpec, context: StatementContext) -> str:
 
 
 def with_clocks(
-    columns: tuple[ColumnDefinition, ...], context: StatementContext
+    columns: tuple[ColumnDefinition, ...], context: StatementContext, *, has_first: bool = True
 ) -> tuple[ColumnDefinition, ...]:
     """Return a statement's columns with what TIMESTAMPs get without explicit_defaults_for_timestamp.
 
     The first one is set to the current time by INSERT and UPDATE, all others are zero by default
     (sql/sql_table.cc, ``promote_first_timestamp_column``).
+
+    Args:
+        has_first: whether the first TIMESTAMP of the columns is the table's first one.
     """
     if context.explicit_defaults_for_timestamp:
         return columns
     resolved: list[ColumnDefinition] = []
-    is_first = True
+    is_first = has_first
     for column in columns:
         is_plain = column.default is None and column.generated is None and not column.on_update
         if column.base != "timestamp" or not is_plain or column.nullable:
             resolved.append(column)
         elif is_first:
-            now = f"CURRENT_TIMESTAMP({column.length})" if column.length else "CURRENT_TIMESTAMP"
-            default = Default(now, DefaultKind.EXPRESSION, sql=now)
-            resolved.append(column._replace(default=default, on_update=now))
+            resolved.append(with_clock(column))
         else:
             resolved.append(column._replace(default=Default(_ZERO, DefaultKind.STRING, _ZERO)))
         is_first = is_first and column.base != "timestamp"
     return tuple(resolved)
+
+
+def with_clock(column: ColumnDefinition) -> ColumnDefinition:
+    """Return a TIMESTAMP that INSERT and UPDATE set to the current time."""
+    now = f"CURRENT_TIMESTAMP({column.length})" if column.length else "CURRENT_TIMESTAMP"
+    return column._replace(default=Default(now, DefaultKind.EXPRESSION, sql=now), on_update=now)
 
 
 _ZERO = "0000-00-00 00:00:00"

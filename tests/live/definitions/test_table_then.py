@@ -24,6 +24,7 @@ STEPS = (
     "CREATE TABLE parent (id BIGINT UNSIGNED PRIMARY KEY); ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (n)"
     " REFERENCES parent (id) ON DELETE CASCADE",
     "RENAME TABLE parent TO mother",
+    "ALTER TABLE mother RENAME COLUMN id TO number;ALTER TABLE mother CHANGE number `the id` BIGINT UNSIGNED",
     "SET time_zone = '-05:00'; ALTER TABLE t ALTER at SET DEFAULT '2020-01-01 12:00:00'",
     "RENAME TABLE t TO other; RENAME TABLE other TO t",
     "ALTER TABLE t DROP FOREIGN KEY f, DROP KEY by_n, DROP COLUMN n, DROP COLUMN twice, DROP CONSTRAINT c,"
@@ -46,8 +47,8 @@ def shown(server: Server) -> str:
 def made(server: Server, statement: str) -> str:
     """What the server shows of the table that a statement makes."""
     server.sql(
-        "SET sql_log_bin = 0, foreign_key_checks = 0; DROP TABLE IF EXISTS past.t; SET time_zone = '+00:00';"
-        + statement
+        "SET sql_log_bin = 0, foreign_key_checks = 0; DROP TABLE IF EXISTS past.t, past.mother;"
+        " SET time_zone = '+00:00';" + statement
     )
     return shown(server)
 

@@ -335,6 +335,24 @@ def test_rows_are_undone_under_the_names_of_today(
     ]
 
 
+def test_a_computed_column_that_was_dropped_is_no_loss(server: Server, tmp_path: Path) -> None:
+    logs = logs_of(
+        server,
+        "CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY, v INT, g INT AS (v + 1) VIRTUAL,"
+        " s INT AS (v + 2) STORED); INSERT INTO small.t (id, v) VALUES (1, 1), (2, 2)",
+        "UPDATE small.t SET v = 9; DELETE FROM small.t WHERE id = 2",
+        "ALTER TABLE small.t DROP COLUMN g, DROP COLUMN s",
+    )
+    start, stop = (Position(log.name, 4) for log in logs[1:])
+    undo = tmp_path / "undo.sql"
+    with open_chain([str(log) for log in logs]) as chain:
+        wanted = Selection(start=start, stop=stop)
+        report = extract_undo(chain, wanted, str(undo), ExtractOptions(SliceFormat.SQL))
+    assert report.damage == ()
+    server.script(undo.read_bytes())
+    assert server.query("SELECT * FROM small.t ORDER BY id") == [("1", "1"), ("2", "2")]
+
+
 def changed_since(made: Path, mistake: Path, since: Path) -> list[str]:
     """What is said of rows that a later log changed again."""
     catalog = Catalog()

@@ -254,6 +254,26 @@ def test_rows_come_back_as_statements_on_their_table_made_them(mariadb: MariaDBS
     assert tied_rows(mariadb) == before
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "ALTER TABLE a RENAME COLUMN id TO number",
+        "RENAME TABLE a TO aa; ALTER TABLE aa CHANGE id number INT; RENAME TABLE aa TO a",
+    ],
+)
+def test_rows_come_back_whatever_columns_that_they_refer_to_were_called(
+    mariadb: MariaDBServer, changed: str
+) -> None:
+    drop_databases(mariadb)
+    mariadb.sql(f"{TIED} {changed}")
+    before = tied_rows(mariadb)
+    undo, unknown = referring_undone(mariadb, "DELETE FROM a WHERE number = 2", tables=TIED, changed=changed)
+    assert tied_rows(mariadb) != before
+    assert unknown == ()
+    mariadb.script(undo)
+    assert tied_rows(mariadb) == before
+
+
 def test_rows_that_a_statement_changed_are_listed_with_the_command_that_shows_them(
     mariadb: MariaDBServer, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -354,6 +354,35 @@ def test_a_timestamp_is_not_null_where_the_session_had_old_defaults() -> None:
     assert [column.nullable for column in definition.columns] == [False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("columns", "statement", "clocks"),
+    [
+        # As MySQL 9.7 shows it: what is shown in brackets is the DEFAULT.
+        ("b TIMESTAMP NOT NULL, c TIMESTAMP NOT NULL", "ADD x INT", {"b": "[]", "c": None}),
+        ("b TIMESTAMP NOT NULL", "ADD x TIMESTAMP NOT NULL", {"b": "[]", "x": None}),
+        ("b TIMESTAMP NOT NULL", "ADD x TIMESTAMP NOT NULL FIRST", {"x": "[CURRENT_TIMESTAMP]", "b": None}),
+        ("b TIMESTAMP NOT NULL", "ADD x TIMESTAMP NULL FIRST", {"x": None, "b": None}),
+        ("b TIMESTAMP NULL, c TIMESTAMP NOT NULL", "FORCE", {"b": None, "c": None}),
+        ("b TIMESTAMP NOT NULL, c TIMESTAMP NOT NULL", "DROP COLUMN b", {"c": "[]"}),
+        ("b TIMESTAMP NOT NULL", "MODIFY b TIMESTAMP(3) NOT NULL", {"b": "[CURRENT_TIMESTAMP(3)]"}),
+        ("b TIMESTAMP NOT NULL", "ALTER b SET DEFAULT '2020-01-01 00:00:00'", {"b": None}),
+    ],
+)
+def test_the_first_timestamp_follows_the_clock_after_any_alter_of_old_defaults(
+    columns: str, statement: str, clocks: dict[str, str | None]
+) -> None:
+    catalog = catalog_of(f"CREATE TABLE t (id INT PRIMARY KEY, n INT, {columns})")
+    old = StatementContext(explicit_defaults_for_timestamp=False)
+    catalog.apply(f"ALTER TABLE t {statement}", "shop", old)
+    definition = known(catalog, "shop", "t")
+    found = {
+        column.name: f"[{column.default.text if column.default else ''}]" if column.on_update else None
+        for column in definition.columns
+        if column.base == "timestamp"
+    }
+    assert found == clocks
+
+
 def test_system_versioning_keeps_hidden_columns_behind_all_others() -> None:
     # As mariadb-binlog --print-table-metadata shows it.
     catalog = catalog_of(

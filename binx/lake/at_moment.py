@@ -15,7 +15,7 @@ from binx.lake.arrivals.arrivals import FileSearch, NewFiles, find_arrivals
 from binx.lake.arrow.column_types import can_misfit, constant, output_names
 from binx.lake.arrow.images import stored_rows
 from binx.lake.arrow.matching import matching_rows
-from binx.lake.completeness import MergedRows, record_of
+from binx.lake.completeness import MergedRows, losses_of_logs, record_of
 from binx.lake.load_plan import check_key, comparison_of, lives_of
 from binx.lake.place import LakeStore
 from binx.lake.state.loaded_state import LifeState, Options, State
@@ -154,7 +154,7 @@ def table_at(
     followed = unlogged(lives, arrivals.causes, life.id, checked).get(life.id)
     unknown = len(stored) - stored.column("_unknown").null_count
     merged = MergedRows(lost, merge.differing, unknown)
-    missing = record_of(life, state, arrivals.moment.last, merged, followed).told
+    missing = record_of(life, state, losses_of_logs(state, arrivals.moment.last), merged, followed).told
     own_names = [column.name for column in epoch.columns]
     definition, refused, needed = definition_of(name, own_names, arrivals.texts, ranks)
     if definition is not None and needed:

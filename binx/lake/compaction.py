@@ -11,6 +11,7 @@ from binx.lake.dataset.files import ChangesFile
 from binx.lake.load_plan import applied, lives_of
 from binx.lake.state.loaded_state import State
 from binx.lake.table_name import TableName
+from binx.lake.tables.lives import TableHistory
 
 _SMALL_BYTES = 32 << 20
 _MOST_BYTES = 128 << 20
@@ -22,9 +23,8 @@ _OLDER_DAYS = 256
 Groups = list[list[ChangesFile]]
 
 
-def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
+def _applied_to(state: State, lives: Sequence[TableHistory]) -> tuple[set[str], list[ChangesFile]]:
     """Return the lives that are fully applied, and the files of history that no other life needs."""
-    lives = lives_of(state)
     done = {
         life.id
         for life in lives
@@ -35,29 +35,31 @@ def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
     return done, [file for file in state.history if file.table not in waiting]
 
 
-def expire(state: State, first: str) -> None:
+def expire(state: State, lives: list[TableHistory], first: str) -> list[TableHistory]:
     """Drop files of ``history/`` for days before ``first``; the state still records them as gone.
 
-    Consecutive ones are one record from then on.
+    Consecutive ones are one record from then on. Returns the lives as they are then.
     """
-    done, files = _applied_to(state)
+    done, files = _applied_to(state, lives)
     old = {file.path for file in files if file.day < first and not file.gone}
     if not old:
-        return
+        return lives
     state.history = [replace(file, gone=file.gone or file.path in old) for file in state.history]
     tables = {file.table for file in files}
     gone = [file for file in state.history if file.gone and not file.lost and file.table in tables]
     groups = list(_groups(gone, 2))
-    replace_joined(state, done, [(group, joined(group)) for group in groups])
+    return replace_joined(state, done, [(group, joined(group)) for group in groups])
 
 
-def to_compact(state: State, new: Collection[str], *, everything: bool) -> tuple[set[str], Groups]:
+def to_compact(
+    state: State, lives: Sequence[TableHistory], new: Collection[str], *, everything: bool
+) -> tuple[set[str], Groups]:
     """Return the lives that are fully applied, and the groups of files that are to become one file each.
 
     A group has small consecutive files of one table, version and day (or hour). Days with more than 8 are
     compacted, first those of ``new`` files, which a load has added; with ``everything`` all that have two.
     """
-    done, files = _applied_to(state)
+    done, files = _applied_to(state, lives)
     there = [file for file in files if not file.gone and not file.lost]
     groups = list(_groups(there, 2 if everything else _MANY + 1))
     if everything:
@@ -70,20 +72,20 @@ def to_compact(state: State, new: Collection[str], *, everything: bool) -> tuple
 
 def replace_joined(
     state: State, done: Collection[str], joined_files: Sequence[tuple[Sequence[ChangesFile], ChangesFile]]
-) -> None:
-    """Put joined files into history in place of those that they have the rows of."""
-    if not joined_files:
-        return
+) -> list[TableHistory]:
+    """Put joined files into history in place of those that they have the rows of; return the lives then."""
     places: dict[str, ChangesFile | None] = {}
     for group, file in joined_files:
         places |= dict.fromkeys((one.path for one in group), None)
         places[group[0].path] = file
     history = [places.get(file.path, file) for file in state.history]
     state.history = [file for file in history if file is not None]
-    for life in lives_of(state):
+    lives = lives_of(state)
+    for life in lives:
         if life.id in state.lives and life.id in done:
             units, digest = applied(life)
             state.lives[life.id] = replace(state.lives[life.id], units=units, digest=digest)
+    return lives
 
 
 def joined(group: Sequence[ChangesFile]) -> ChangesFile:

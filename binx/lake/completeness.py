@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from binx.lake.dataset.loaded_chains import ChangePosition, LoadedChains
+from binx.lake.dataset.loaded_chains import ChangePosition, LogLoss
 from binx.lake.dataset.spans import FILE_BITS
 from binx.lake.state.loaded_state import LifeRecord, Loss, State
 from binx.lake.tables.lacking import (
@@ -39,7 +39,7 @@ class MergedRows(NamedTuple):
 def record_of(
     life: TableHistory,
     state: State,
-    last: Mapping[str, int],
+    in_logs: Mapping[str, Sequence[LogLoss]],
     merged: MergedRows,
     followed: str | None,
     *,
@@ -50,7 +50,7 @@ def record_of(
     """Return the facts about a table, of which all say in the same words whether it is complete.
 
     Args:
-        last: the last commit version of each chain that counts.
+        in_logs: what the logs lack, as :func:`losses_of_logs` tells.
         followed: what is said of rows that foreign keys changed without a log; None if there are none.
         former: the facts that an earlier load recorded, whose losses stay.
         since: the first commit of what is new.
@@ -71,7 +71,7 @@ def record_of(
     reasons = [
         *life.reasons,
         *lacking_of(life, state.chains, ranks),
-        *_in_logs(life, state.chains, ranks, last),
+        *_while_there(life, in_logs, ranks),
     ]
     return LifeRecord(
         name=life.name,
@@ -91,29 +91,28 @@ def ranks_of(life: TableHistory, state: State) -> dict[str, int]:
     return {chain: rank for chain, rank in state.ranks.items() if shards.get(chain, "") == life.shard}
 
 
-def losses_of_logs(state: State, last: Mapping[str, int]) -> list[str]:
-    """Return sentences about logs that are missing or lost something, whichever tables were there."""
-    return [
-        sentence
-        for name, chain in state.chains.by_name.items()
-        for sentence in [
-            *state.chains.gaps(name, last=last[name] >> FILE_BITS),
-            *(text for number in chain.numbers for _, text in chain.losses_in(number)),
+def losses_of_logs(state: State, last: Mapping[str, int]) -> dict[str, list[LogLoss]]:
+    """Return by chain which logs are missing or lost something, up to the last commit versions that count."""
+    return {
+        name: [
+            loss
+            for loss in (*state.chains.gaps(name), *state.chains[name].losses())
+            if loss.number <= last[name] >> FILE_BITS
         ]
-    ]
+        for name in state.order
+    }
 
 
-def _in_logs(
-    life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int], last: Mapping[str, int]
+def _while_there(
+    life: TableHistory, in_logs: Mapping[str, Iterable[LogLoss]], ranks: Mapping[str, int]
 ) -> Iterator[str]:
     """Yield sentences about logs that are missing, or lost something, while a table was there."""
     since = life.epochs[0].since or ChangePosition(0, 0)
     for name, rank in ranks.items():
         if rank < since.rank:
             continue
-        first, end = since.scn >> FILE_BITS if rank == since.rank else 0, last[name] >> FILE_BITS
-        yield from chains.gaps(name, first, end)
-        for number in chains[name].numbers:
-            for table, text in chains[name].losses_in(number) if first <= number <= end else ():
-                if table is None or table in names_in(life, rank, number):
-                    yield text
+        first = since.scn >> FILE_BITS if rank == since.rank else 0
+        for loss in in_logs[name]:
+            is_there = loss.number >= first + loss.is_gap
+            if is_there and (loss.table is None or loss.table in names_in(life, rank, loss.number)):
+                yield loss.text

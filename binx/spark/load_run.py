@@ -16,6 +16,7 @@ from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.lake.arrivals.arrivals import FileSearch, find_arrivals
 from binx.lake.compaction import expire, replace_joined, to_compact
 from binx.lake.completeness import MergedRows, losses_of_logs, ranks_of, record_of
+from binx.lake.dataset.loaded_chains import LogLoss
 from binx.lake.load_plan import Plan, check_key, lives_of, plan_load
 from binx.lake.options import DELTA, LoadOptions
 from binx.lake.place import LakeStore
@@ -117,9 +118,8 @@ class _Load:
         self._take_history(history, stopped)
         self._take_lives(stopped)
         self._record(stopped)
-        if options.keep_history is not None:
-            expire(state, str(datetime.now(UTC).date() - timedelta(days=options.keep_history)))
-        self._compact(spark, [file.path for taken in history for file in taken.files])
+        new = [file.path for taken in history for file in taken.files]
+        lives = self._compact(spark, new)
         changed = (
             bool(plan.work or history or arrivals.new_manifests or plan.finished)
             or bool(options.rebuild or options.keys or options.at or options.accept_losses)
@@ -133,12 +133,13 @@ class _Load:
             state.version = self._load
             self.output.commit(state)
             record_load(self._place, self._load, self._summaries.values())
-            # Imported here, as conditions take long to load.
-            from binx.lake.erasure import erase_again
+            if any(note.get("forever") for note in state.erasures):
+                # Imported here, as conditions take long to load.
+                from binx.lake.erasure import erase_again
 
-            erase_again(self.output, {file.path for taken in history for file in taken.files})
+                erase_again(self.output, {*new})
         if not has_views(state, self._place):
-            write_views(state, lives_of(state), self._place)
+            write_views(state, lives_of(state) if lives is None else lives, self._place)
         if options.format == DELTA:
             publish(state, self._place, folders)
         if self._catalog is not None:
@@ -250,14 +251,22 @@ class _Load:
             if life.name is not None and life.name in options.keys:
                 check_key(life, options.keys[life.name])
 
-    def _compact(self, spark: Callable[[], SparkSession], new: Sequence[str]) -> None:
-        """Join small files of history, if this load added some or was asked to."""
-        everything = self._options.compact
+    def _compact(self, spark: Callable[[], SparkSession], new: Sequence[str]) -> list[TableHistory] | None:
+        """Remove old files of history, and join small ones, if this load added some or was asked to.
+
+        Returns the lives as they are then; None if there was nothing to do.
+        """
+        state, everything, days = self._state, self._options.compact, self._options.keep_history
+        if not new and not everything and days is None:
+            return None
+        lives = lives_of(state)
+        if days is not None:
+            lives = expire(state, lives, str(datetime.now(UTC).date() - timedelta(days=days)))
         if not new and not everything:
-            return
-        done, groups = to_compact(self._state, new, everything=everything)
+            return lives
+        done, groups = to_compact(state, lives, new, everything=everything)
         if not groups:
-            return
+            return lives
         self.output.folders |= {group[0].table.folder for group in groups}
         session = spark()
         self.output.begin()
@@ -269,7 +278,7 @@ class _Load:
                 written.append((group, file))
             elif error:
                 self._summary(group[0].table).error = error
-        replace_joined(self._state, done, written)
+        return replace_joined(state, done, written)
 
     def _run_job(self, spark: SparkSession) -> list[Taken]:
         if tuple(int(part) for part in spark.version.split(".")[:2]) < (3, 5):
@@ -311,7 +320,7 @@ class _Load:
         by_life = {work.life: work for work in plan.work}
         cascaded = unlogged(plan.lives, arrivals.causes)
         records: dict[str, LifeRecord] = {}
-        hidden = dict(state.unlogged)
+        hidden, in_logs = dict(state.unlogged), losses_of_logs(state, arrivals.moment.last)
         for life in plan.lives:
             former, work = state.records.get(life.id), by_life.get(life.id)
             hit = hit_by_statements(life, state.unlogged, ranks_of(life, state))
@@ -341,7 +350,7 @@ class _Load:
                 unknown=0 if kept is None else kept.unknown,
             )
             records[life.id] = record_of(
-                life, state, arrivals.moment.last, merged, cascaded.get(life.id),
+                life, state, in_logs, merged, cascaded.get(life.id),
                 former=former, since=arrivals.since, error=error,
             )  # fmt: skip
         # A table that is stopped before it has rows of its own keeps those of the one that it replaces.
@@ -353,14 +362,14 @@ class _Load:
                 ended = state.lives.pop(gone)
                 state.emptied += [] if ended.catalog is None else [ended.name]
         state.records = records
-        self._take_losses(statements_loss(hidden))
+        self._take_losses(statements_loss(hidden), in_logs)
 
-    def _take_losses(self, by_statements: Loss | None) -> None:
+    def _take_losses(self, by_statements: Loss | None, in_logs: Mapping[str, Sequence[LogLoss]]) -> None:
         """Record the losses that concern no particular table of those that are loaded."""
         state, arrivals = self._state, self._arrivals
         told = {reason for record in state.records.values() for reason in record.reasons}
         texts = [one.sentence(chain) for chain, one in state.left_out.items()]
-        texts += losses_of_logs(state, arrivals.moment.last)
+        texts += [loss.text for own in in_logs.values() for loss in own]
         losses = [Loss(text, arrivals.since) for text in dict.fromkeys(texts) if text not in told]
         if by_statements is not None:
             reason = f"{by_statements.reason}, and no table loaded here has them"

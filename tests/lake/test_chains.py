@@ -52,7 +52,7 @@ def order_of(manifests: Sequence[Sequence[Manifest]]) -> tuple[list[list[str]], 
         chains.assign(listed)
     order = chains.in_order(())
     logs = [[chains[name].called(number) for number in chains[name].numbers] for name in order]
-    return logs, [text for name in order for text in chains.gaps(name)]
+    return logs, [loss.text for name in order for loss in chains.gaps(name)]
 
 
 def test_logs_of_a_base_name_that_changed_and_changed_back_are_applied_in_turn(

@@ -10,7 +10,6 @@ so that rows written by earlier loads stay attributed to it.
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -93,6 +92,15 @@ class Log:
             and (not ended or is_rotation(ended, source.time))
             and all(manifest.before.contains(*gtid[:2]) for gtid in self.last)
         )
+
+
+class LogLoss(NamedTuple):
+    """What is missing before a log (a gap), or what exports lost of it; of any table if that is None."""
+
+    number: int
+    text: str
+    table: TableName | None = None
+    is_gap: bool = False
 
 
 @dataclass(slots=True)
@@ -185,10 +193,11 @@ class LoadedChain:
         """Return a log's name."""
         return numbered_name(self.base, number)
 
-    def losses_in(self, number: int) -> Iterator[tuple[TableName | None, str]]:
-        """Yield what exports lost of a log: the table, None if it may be any, and a sentence."""
-        for loss in self.logs[number].losses:
-            yield loss.table, f"{self.called(number)}: {loss.text}"
+    def losses(self) -> Iterator[LogLoss]:
+        """Yield what exports lost of its logs."""
+        for number in self.numbers:
+            for loss in self.logs[number].losses:
+                yield LogLoss(number, f"{self.called(number)}: {loss.text}", loss.table)
 
 
 def _numbers_before(known: GtidSet) -> GtidSet:
@@ -290,8 +299,8 @@ class LoadedChains:
             if other.at is None and chain.at is None and other.server_id == chain.server_id:
                 yield other
 
-    def gaps(self, name: str, first: int = 0, last: int = sys.maxsize) -> list[str]:
-        """Return sentences about logs that are missing or out of order, with numbers from one to another.
+    def gaps(self, name: str) -> Iterator[LogLoss]:
+        """Yield what is missing or out of order before a log of a chain, or behind its last one.
 
         Logs before the first one of a base name are not missing, nor are those behind a server's last one.
         """
@@ -304,27 +313,30 @@ class LoadedChains:
             if other.base == chain.base
         ]
         former = sorted((time, number) for time, number in lasts if time <= begun and number < numbers[0])
-        sentences = [
-            f"logs of {name} between {chain.called(before)} and {chain.called(after)} were never"
-            " exported: their changes are in no table"
-            for before, after in pairwise([*(number for _, number in former[-1:]), *numbers])
-            if after > before + 1 and first < after <= last
-        ]
+        for before, after in pairwise([*(number for _, number in former[-1:]), *numbers]):
+            if after > before + 1:
+                text = (
+                    f"logs of {name} between {chain.called(before)} and {chain.called(after)} were never"
+                    " exported: their changes are in no table"
+                )
+                yield LogLoss(after, text, is_gap=True)
         went_on = any(
             other.base != chain.base and other.logs[other.numbers[0]].time >= end.ended for other in others
         )
-        if went_on and end.next is not None and end.next[0] and first <= numbers[-1] < last:
-            sentences.append(
+        if went_on and end.next is not None and end.next[0]:
+            text = (
                 f"the log {end.next[0]} of {name} was never exported, though its server went on under another"
                 " name: its changes are in no table"
             )
-        return sentences + [
-            f"{between} was written between {chain.called(before)} and {chain.called(after)}, which were"
-            " loaded without it: changes may be in the wrong order; load all logs into another folder"
-            for before, after in pairwise(chain.numbers)
-            if first < after <= last
-            and (between := self._between(chain, chain.logs[before], chain.logs[after]))
-        ]
+            yield LogLoss(numbers[-1] + 1, text, is_gap=True)
+        for before, after in pairwise(numbers):
+            if between := self._between(chain, chain.logs[before], chain.logs[after]):
+                text = (
+                    f"{between} was written between {chain.called(before)} and {chain.called(after)}, which"
+                    " were loaded without it: changes may be in the wrong order; load all logs into another"
+                    " folder"
+                )
+                yield LogLoss(after, text, is_gap=True)
 
     def bases(self) -> dict[str, Base]:
         """Return the bases, by the names of their chains."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, NamedTuple
@@ -95,32 +95,46 @@ def parts_of(table: TableName, lives: Sequence[TableHistory]) -> list[ViewPart]:
     ids: dict[str, Hashable] = {}
     if living is not None and living.epochs:
         ids = {column.name.lower(): column.id for column in living.epochs[-1].columns}
+    # What many files have in common is compared once.
+    shapes: dict[tuple[tuple[str, pa.DataType, Hashable], ...], int] = {}
+    columns: dict[Hashable, tuple[tuple[str, pa.DataType, Hashable], ...]] = {}
     grouped: dict[tuple[Hashable, ...], list[FileSpan]] = {}
     for life in lives:
         if life.name != table and not (
             life.name is None and life.units and life.units[-1].file.table == table
         ):
             continue
+        known: dict[tuple[Hashable, ...], int] = {}
         for unit in [unit for unit in life.units if not unit.file.gone]:
-            known = {column.id: column for column in life.epochs[unit.epoch].columns}
-            columns = []
-            for number, column in zip(unit.ids, unit.version.columns, strict=True):
-                if number < 0:
-                    continue
-                name = known[number].name.lower() if number in known else column.source_name.lower()
-                identity = number if life is living else ids.get(name, name)
-                columns.append((column.name, arrow_type(column.arrow_type), identity))
             file = unit.file
+            version = file.table, file.version, unit.epoch, unit.ids
+            if version not in known:
+                own = tuple(_columns_in(unit, life, None if life is living else ids))
+                known[version] = shapes.setdefault(own, len(shapes))
+                columns[known[version]] = own
             whole = (unit.first, unit.last) == (file.first, file.last)
             whole = whole and not (file.spans or file.dropped or unit.excluded)
             where = "" if whole else (unit.first, unit.last, file.identity)
             base = life.base.at if life.base is not None and unit.at.rank < 0 else None
-            key = (file.chain, where, base, life.left.get(table, 0), unit.version, tuple(columns))
+            removed = life.left.get(table, 0)
+            key = (file.chain, where, base, removed, file.table, file.version, known[version])
             grouped.setdefault(key, []).append(unit)
     return [
-        ViewPart(tuple(units), where == "", columns, base, removed)  # type: ignore[arg-type]
-        for (_, where, base, removed, _, columns), units in grouped.items()
+        ViewPart(tuple(units), where == "", columns[shape], base, removed)  # type: ignore[arg-type]
+        for (_, where, base, removed, _, _, shape), units in grouped.items()
     ]
+
+
+def _columns_in(
+    unit: FileSpan, life: TableHistory, ids: Mapping[str, Hashable] | None
+) -> Iterator[tuple[str, pa.DataType, Hashable]]:
+    """Yield the columns of a unit's file with their identities; ``ids`` are another life's, by name."""
+    known = {column.id: column.name for column in life.epochs[unit.epoch].columns}
+    for number, column in zip(unit.ids, unit.version.columns, strict=True):
+        if number >= 0:
+            name = known.get(number, column.source_name).lower()
+            identity = number if ids is None else ids.get(name, name)
+            yield column.name, arrow_type(column.arrow_type), identity
 
 
 def unite(parts: Sequence[ViewPart], living: Iterable[tuple[Hashable, str]]) -> list[United]:
@@ -297,16 +311,26 @@ def has_views(state: State, place: LakeStore) -> bool:
 
 def write_views(state: State, lives: Sequence[TableHistory], place: LakeStore) -> None:
     """Write the committed state's views."""
-    for dialect in (DuckDb(), Spark()):
-        place.put(dialect.path, "".join(_views(state, lives, place, dialect)).encode())
-
-
-def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialect: Dialect) -> Iterator[str]:
-    yield _head(state, place, dialect)
     living: dict[TableName, list[str]] = defaultdict(list)
     for life in lives:
         if life.name is not None:
             living[life.name].append(life.id)
+    parts = {name: parts_of(name, lives) for name in living}
+    histories = {
+        name: (listed, unite(listed, living_columns(lives, name))) for name, listed in parts.items() if listed
+    }
+    for dialect in (DuckDb(), Spark()):
+        place.put(dialect.path, "".join(_views(state, living, histories, place, dialect)).encode())
+
+
+def _views(
+    state: State,
+    living: Mapping[TableName, Sequence[str]],
+    histories: Mapping[TableName, tuple[Sequence[ViewPart], Sequence[United]]],
+    place: LakeStore,
+    dialect: Dialect,
+) -> Iterator[str]:
+    yield _head(state, place, dialect)
     ids = {life for listed in living.values() for life in listed}
     replaced = {loaded.name: loaded for life, loaded in state.lives.items() if life not in ids}
     taken: set[str] = set()
@@ -332,10 +356,8 @@ def _views(state: State, lives: Sequence[TableHistory], place: LakeStore, dialec
             ]
             yield from (f"-- Incomplete: {comment_text(text)}\n" for text in told)
             yield from _state_views(loaded, view, free(view, VERSIONS), place, dialect)
-        parts = parts_of(name, lives)
-        if parts:
-            columns = unite(parts, living_columns(lives, name))
-            yield dialect.view(free(view, HISTORY)) + _history(parts, columns, place, dialect) + ";\n\n"
+        if name in histories:
+            yield dialect.view(free(view, HISTORY)) + _history(*histories[name], place, dialect) + ";\n\n"
 
 
 def _state_views(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
@@ -20,15 +20,20 @@ def to_json(record: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {
-            field.name: _with_text_keys(getattr(value, field.name)) for field in fields(value) if field.init
-        }
+    names = _names_of(value.__class__)
+    if names is not None:
+        return {name: _with_text_keys(getattr(value, name)) for name in names}
     if isinstance(value, set):
         return sorted(value)
     if isinstance(value, GtidSet):
         return str(value)
     raise TypeError(f"{type(value).__name__} is nothing that a state holds")
+
+
+@cache
+def _names_of(kind: Hashable) -> tuple[str, ...] | None:
+    """Return the names of a dataclass's fields; None for other classes."""
+    return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else None
 
 
 def _with_text_keys(value: Any) -> Any:

@@ -218,10 +218,12 @@ def _left_out(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]
     logs: dict[str, list[str]] = defaultdict(list)
     for chain, rank in ranks.items():
         for number, log in chains[chain].logs.items():
-            names = list(names_in(life, rank, number)) if log.selected else []
+            if not log.selected:
+                continue
+            names = list(names_in(life, rank, number))
             # An export that lacks nothing makes up for other exports of the same log.
             lacking = [max((export.lacks(name) for name in names), default="") for export in log.selected]
-            if lacking and all(lacking):
+            if all(lacking):
                 logs[min(lacking)].append(chains[chain].called(number))
     return [
         f"{len(listed)} {'log was' if len(listed) == 1 else 'logs were'} {text}: {listed[0]}"

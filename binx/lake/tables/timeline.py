@@ -104,7 +104,8 @@ class Timeline:
         for number, clip in enumerate(self._clips(files, ordered)):
             is_base = clip.file.chain in self._bases
             operations.append((self._place(clip.file.chain, clip.first), 3 - is_base, number, clip))
-        for position, _, _, operation in sorted(operations, key=lambda operation: operation[:3]):
+        # Numbers differ, so that operations themselves are never compared.
+        for position, _, _, operation in sorted(operations):
             if isinstance(operation, _Clip):
                 self._take(operation, position)
             else:
@@ -127,6 +128,7 @@ class Timeline:
     ) -> Iterable[_Clip]:
         """Yield the files, cut at statements about their tables."""
         cuts: dict[tuple[str, object], set[int]] = defaultdict(set)
+        none: set[int] = set()
         for statement in statements:
             for effect in statement.effects:
                 db, table = effect.get("db") or "", effect.get("table")
@@ -138,7 +140,7 @@ class Timeline:
                 if effect.get("new_table") is not None:
                     cuts[statement.chain, second_table(effect)].add(statement.scn)
         for file in files:
-            listed = cuts[file.chain, file.table] | cuts[file.chain, file.table.db]
+            listed = cuts.get((file.chain, file.table), none) | cuts.get((file.chain, file.table.db), none)
             inside = sorted(scn for scn in listed if file.first < scn <= file.last)
             bounds = [file.first, *inside, file.last + 1]
             for first, end in pairwise(bounds):
@@ -331,18 +333,10 @@ class Timeline:
             life.epochs.append(SchemaSpan(None, columns, key_of(version, columns)))
             if life.whole and is_nameless(version):
                 life.reasons.append(_NAMELESS)
-        ids = fit(life.epochs[-1].columns, version)
-        unused = not any(unit.epoch == len(life.epochs) - 1 for unit in life.units)
-        if ids is None or (not unused and not alike(life.epochs[-1], version, ids)):
-            if not clip.alone:
-                self.empty.append((clip.file, clip.first, clip.last))
-                return
-            life.reasons.append(f"{version.name}: {_UNLOGGED}")
-            life.epochs.append(epoch_of_file(life, version, position))
-            ids = fit(life.epochs[-1].columns, version)
-            assert ids is not None
-        elif unused:
-            life.epochs[-1] = confirmed(life.epochs[-1], version, ids)
+        ids = self._ids_in(life, version, clip, position)
+        if ids is None:
+            self.empty.append((clip.file, clip.first, clip.last))
+            return
         for name in guessed(life.epochs[-1], version, ids):
             if (reason := f"{version.name}: {name} {_GUESSED}") not in life.reasons:
                 life.reasons.append(reason)
@@ -350,6 +344,28 @@ class Timeline:
         life.units.append(
             FileSpan(file, version, position, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
         )
+
+    def _ids_in(
+        self, life: TableHistory, version: Version, clip: _Clip, position: ChangePosition
+    ) -> tuple[int, ...] | None:
+        """Return the life's ids of a file's columns; None if the table had other columns there.
+
+        If it has others without a statement, an epoch begins.
+        """
+        before = life.units[-1] if life.units and life.units[-1].epoch == len(life.epochs) - 1 else None
+        if before is not None and before.version is version:
+            return before.ids
+        ids = fit(life.epochs[-1].columns, version)
+        if ids is not None and before is None:
+            life.epochs[-1] = confirmed(life.epochs[-1], version, ids)
+        elif ids is None or not alike(life.epochs[-1], version, ids):
+            if not clip.alone:
+                return None
+            life.reasons.append(f"{version.name}: {_UNLOGGED}")
+            life.epochs.append(epoch_of_file(life, version, position))
+            ids = fit(life.epochs[-1].columns, version)
+            assert ids is not None
+        return ids
 
 
 def _is_of_another_server(life: TableHistory, statement: RecordedStatement) -> bool:

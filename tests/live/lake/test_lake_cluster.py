@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.lake.test_load_kills import SEED, contents, finish, staged, stages, works_until  # noqa: F401
+from tests.live.lake.test_load_kills import SEED, Files, stages, works_until  # noqa: F401
 from tests.live.test_differential import ROUNDS
 
 VICTIMS = ("driver", "executor", "worker")
@@ -104,9 +104,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     found.stop()
 
 
-def begin(cluster: Cluster, dataset: Path, output: Path) -> subprocess.Popen[bytes]:
+def begin(cluster: Cluster, dataset: Path, output: str) -> subprocess.Popen[bytes]:
     """Start a load on the cluster."""
-    command = [sys.executable, "-m", "binx", "load", str(dataset), "-o", str(output), "--scd2", "--quiet"]
+    command = [sys.executable, "-m", "binx", "load", str(dataset), "-o", output, "--scd2", "--quiet"]
     command += ["--master", cluster.url, "--driver-memory", "1g", "--conf", "spark.executor.memory=1g"]
     return subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
 
@@ -121,13 +121,13 @@ def test_what_is_killed_on_a_cluster_changes_no_row(
     spark: Any,
 ) -> None:
     choose = random.Random(f"{SEED} {number}")
-    local, out = tmp_path / "local", tmp_path / "out"
+    local, out = Files(spark, tmp_path / "local"), Files(spark, tmp_path / "out")
     for dataset in stages:
-        finish(spark, dataset, local)
+        local.finish(dataset)
         victim = VICTIMS[number % len(VICTIMS)]
-        before = staged(out)
-        load = begin(cluster, dataset, out)
-        while not works_until(load, 0.01) and not staged(out) - before:
+        before = out.staged()
+        load = begin(cluster, dataset, out.place.uri)
+        while not works_until(load, 0.01) and not out.staged() - before:
             pass
         if not works_until(load, choose.random()):
             if victim == "driver":
@@ -140,7 +140,7 @@ def test_what_is_killed_on_a_cluster_changes_no_row(
                     os.kill(process, signal.SIGKILL)
         _, said = load.communicate()
         if victim == "driver" and load.returncode != 0:
-            load = begin(cluster, dataset, out)
+            load = begin(cluster, dataset, out.place.uri)
             _, said = load.communicate()
         assert load.returncode == 0, said.decode()
-    assert contents(out) == contents(local)
+    assert out.contents() == local.contents()

@@ -96,7 +96,14 @@ def load_status(path: str) -> Status:
         table.unknown_rows += record.unknown
         table.tell(record)
         if life in state.lives:
-            table.current = (table.current or 0) + state.lives[life].rows
+            own = state.lives[life]
+            table.current = (table.current or 0) + own.rows
+            # Rows of erased keys go with the next load.
+            if own.is_pending or (own.catalog is not None and not own.digest):
+                table.error = table.error or f"{state.catalog} lacks what is committed of it: load again"
+    for name in state.emptied:
+        table = by_name.setdefault(name, LoadedTable(*name))
+        table.error = table.error or f"{state.catalog} has rows of it that do not count: load again"
     summary = LoadSummary.of(state, place.uri, by_name.values())
     status = Status(**{one.name: getattr(summary, one.name) for one in fields(summary)})
     _look_at_files(state, place, tables)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
@@ -73,10 +73,7 @@ class CatalogStore:
     @property
     def is_behind(self) -> bool:
         """Whether a table lacks what is committed."""
-        return bool(self._state.emptied or self._behind())
-
-    def _behind(self) -> list[LifeState]:
-        return [life for life in self._state.lives.values() if life.catalog is not None and life.ranges]
+        return bool(self._state.emptied) or any(life.is_pending for life in self._state.lives.values())
 
     def copy_rows(
         self, spark: SparkSession, works: Sequence[Work], lives: Sequence[TableHistory]
@@ -101,8 +98,7 @@ class CatalogStore:
         former = work.former
         assert former is not None
         table = self._table(spark, former)
-        found = table.properties()
-        if (found.get(WRITER), found.get(LIFE)) != (self._state.writer, _tag(former)):
+        if not self._is_as_left(table.properties(), former):
             return made_anew(work, life)
         is_all = len(work.epochs) > former.epochs or former.folder != work.goal.folder
         if is_all and former.scd2:
@@ -123,6 +119,12 @@ class CatalogStore:
         work.copied, work.copied_all = tuple(files), is_all
         work.state = replace(former, ranges=work.copied, lows="", closed=(), held=())
         return work
+
+    def _is_as_left(self, found: Mapping[str, str], life: LifeState) -> bool:
+        """Whether a table has the rows of a life, as the load that changed it last left them."""
+        assert life.catalog is not None
+        noted = (self._state.writer, _tag(life), str(life.catalog.load))
+        return (found.get(WRITER), found.get(LIFE), found.get(LOAD)) == noted
 
     def _keys(
         self, spark: SparkSession, sources: Sequence[RowSource], former: LifeState, key: Key
@@ -176,7 +178,9 @@ class CatalogStore:
                 other = owners.setdefault(target.lower(), life.name)
                 if other != life.name:
                     self.errors[life.name] = f"{target} has the rows of {other}"
-        behind = [life for life in self._behind() if life.name not in self.errors]
+        behind = [
+            life for life in self._state.lives.values() if life.is_pending and life.name not in self.errors
+        ]
         with ThreadPoolExecutor(_TOGETHER) as pool:
             running = {pool.submit(self._bring, spark, life): life for life in behind}
             for done in as_completed(running):
@@ -243,7 +247,8 @@ class CatalogStore:
         assert life.catalog is not None
         found = table.properties()
         is_ours = found.get(WRITER) == self._state.writer
-        if not life.catalog.is_new and (not is_ours or found.get(LIFE) != _tag(life)):
+        is_same = is_ours and found.get(LIFE) == _tag(life) and int(found.get(LOAD, 0)) <= life.catalog.load
+        if not life.catalog.is_new and not is_same:
             raise BinxError("it is not the table that the load began with: load with --rebuild")
         if not is_ours:
             layout = TableLayout(self._partitions.get(life.name, ""), self._orders.get(life.name, ""))

@@ -2,9 +2,10 @@
 
 It has a process of its own: Iceberg's package may be of another version of Spark than the other tests have.
 Each line of the input is one thing to do, as JSON, and is answered by one: ``{"load": ARGUMENTS}`` of
-``binx load``, perhaps with the number of the step before which it is to be killed (``kill``),
-``{"sql": TEXT}``, ``{"save": TABLE, "to": FOLDER}`` as Parquet, or ``{"merge": RECIPE}`` with changes of some
-``logs`` of a ``table`` of a ``lake``.
+``binx load``, perhaps with the number of the step before which it is to be killed (``kill``), or with a
+statement that another writer commits meanwhile (``other``, and a folder for ``pipes`` if in the middle of a
+MERGE), ``{"sql": TEXT}``, ``{"save": TABLE, "to": FOLDER}`` as Parquet, or ``{"merge": RECIPE}`` with changes
+of some ``logs`` of a ``table`` of a ``lake``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from threading import Thread
 from typing import Any
 from unittest.mock import patch
 
@@ -90,8 +94,10 @@ def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
         recipe["merge"](spark.createDataFrame(plain, schema), 0)
         return None
     if "load" in asked:
+        other = asked.get("other")
+        meanwhile = another_commits(spark, other, asked["pipes"]) if other else nullcontext()
         try:
-            with killed_at(asked.get("kill")):
+            with killed_at(asked.get("kill")), meanwhile:
                 summary = load(options_of(asked["load"]), lambda: nullcontext(spark))
         except Killed:
             return None
@@ -123,6 +129,46 @@ def killed_at(step: int | None) -> Iterator[None]:
         patch.object(Output, "commit", commit),
         patch.object(Output, "_give_up", lambda output: None),
     ):
+        yield
+
+
+@contextmanager
+def another_commits(spark: SparkSession, text: str, folder: str) -> Iterator[None]:
+    """Let another writer commit a statement before a load's MERGE, or while that runs, if there is a folder.
+
+    Then a task of the MERGE stops, by way of two pipes in the folder, until the statement is committed.
+    """
+    sent = CatalogTable.sql
+
+    def sql(table: CatalogTable, statement: str) -> Any:
+        found = re.search(r"USING (\S+) AS changed", statement)
+        if found is None:
+            return sent(table, statement)
+        if not folder:
+            spark.sql(text)
+            return sent(table, statement)
+        began, ended = f"{folder}/began", f"{folder}/ended"
+        os.mkfifo(began)
+        os.mkfifo(ended)
+
+        def commit() -> None:
+            Path(began).read_bytes()
+            spark.sql(text)
+            Path(folder, "done").touch()
+            Path(ended).write_bytes(b"")
+
+        def waiting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            if not Path(folder, "done").exists():
+                Path(began).write_bytes(b"")
+                Path(ended).read_bytes()
+            yield from batches
+
+        Thread(target=commit, daemon=True).start()
+        changes = table._spark.table(found[1])
+        changes.coalesce(1).mapInArrow(waiting, changes.schema).createOrReplaceTempView("waiting")
+        return sent(table, statement.replace(found[1], "waiting"))
+
+    with patch.object(CatalogTable, "sql", sql):
         yield
 
 

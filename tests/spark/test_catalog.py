@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -381,6 +383,8 @@ def test_erased_keys_go_with_the_next_load(
     follow(server)
     erase = ["erase", str(tmp_path / "out"), "--table", "shop.orders", "--where", "name = 'bob'", *more]
     assert run(erase) == 0
+    status = ["load", "--status", str(tmp_path / "out")]
+    assert run(status) == 1
     words = [tmp_path / "in", "--output", tmp_path / "out"]
     for number in (4, 5):
         server.transaction(insert(number, "d"), *([insert(2, "bob")] if number == 5 else []))
@@ -389,6 +393,7 @@ def test_erased_keys_go_with_the_next_load(
         assert ice(load=words)["exit_code"] == 0
         keys = [1, 4] if number == 4 else [1, 4, 5] if forever else [1, 2, 4, 5]
         assert sorted(row["id"] for row in ice(sql="SELECT id FROM ice.shop.orders")) == keys
+        assert run(status) == 0
 
 
 def test_tables_at_a_moment_are_made_anew(ice: Ask, tmp_path: Path) -> None:
@@ -439,6 +444,54 @@ def test_rows_of_others_are_not_replaced_and_other_tables_go_on(ice: Ask, tmp_pa
     assert ice(sql="SELECT count(*) AS n FROM ice.shop.orders.partitions")[0]["n"] > 1
     summary = ice(load=[*words, tmp_path / "second"])
     assert all("not of this output" in one["error"] for one in summary["tables"])
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["before", "within"])
+def test_nothing_is_lost_of_another_writer_that_commits_when_a_load_does(
+    within: bool,
+    ice: Ask,
+    follow: Callable[..., None],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Who commits in the middle of a MERGE makes it fail, and the next load does it again."""
+    server, words = orders(), [tmp_path / "in", "--output", tmp_path / "out"]
+    server.transaction(*(insert(number, "a", number) for number in range(4)))
+    follow(server)
+    server.transaction(("update", ORDERS, (1,), {"name": "x"}), ("delete", ORDERS, (3,)), insert(4, "d"))
+    server.export_all(tmp_path / "in")
+    other = "UPDATE ice.shop.orders SET name = 'theirs', amount = id WHERE id IN (1, 2)"
+    summary = ice(load=words, other=other, pipes=tmp_path if within else "")
+    status = ["load", "--status", str(tmp_path / "out")]
+    if within:
+        assert "the next load tries again" in summary["tables"][0]["error"]
+        assert (summary["exit_code"], run(status)) == (1, 1)
+        assert "lacks what is committed of it" in capsys.readouterr().out
+        assert ice(load=words)["exit_code"] == 0
+    else:
+        assert summary["exit_code"] == 0
+    assert run(status) == 0
+    server.tables[ORDERS][2,]["name"] = "theirs"
+    found = ice(sql="SELECT id, name, amount FROM ice.shop.orders")
+    assert comparable(found) == comparable(server.rows(ORDERS))
+
+
+def test_a_table_that_a_copy_of_the_output_brought_further_is_made_anew(
+    ice: Ask, follow: Callable[..., None], tmp_path: Path
+) -> None:
+    """As where an output comes back from a backup, or is loaded in two places."""
+    server, further = orders(), tmp_path / "further"
+    server.transaction(insert(1, "a"), insert(2, "b"))
+    follow(server)
+    shutil.copytree(tmp_path / "out", tmp_path / "copy")
+    server.transaction(("update", ORDERS, (2,), {"name": "x"}))
+    server.export_all(tmp_path / "in")
+    server.rotate()
+    later = deepcopy(server)
+    later.transaction(("delete", ORDERS, (1,)), insert(3, "c"))
+    later.export_all(further)
+    assert ice(load=[further, "--output", tmp_path / "copy"])["exit_code"] == 0
+    follow(server)
 
 
 def test_a_namespace_has_tables_of_all_databases(ice: Ask, tmp_path: Path) -> None:
@@ -537,7 +590,9 @@ def test_tasks_give_spark_all_types(spark: Any, tmp_path: Path) -> None:
     assert set(empty.values()) == {None}
 
 
-def test_a_catalog_that_fails_stops_no_load(tmp_path: Path, load: Load) -> None:
+def test_a_catalog_that_fails_stops_no_load(
+    tmp_path: Path, load: Load, capsys: pytest.CaptureFixture[str]
+) -> None:
     server, out = two_tables(), tmp_path / "out"
     server.export_all(tmp_path / "in")
     # It is remembered, until a table is in it.
@@ -546,6 +601,9 @@ def test_a_catalog_that_fails_stops_no_load(tmp_path: Path, load: Load) -> None:
         assert code == 1
         assert {one["completeness"] for one in summary["tables"]} == {"yes"}
         assert all("the next load tries again" in one["error"] for one in summary["tables"])
+        assert run(["load", "--status", str(out), "--json"]) == 1
+        told = [one["error"] for one in json.loads(capsys.readouterr().out)["tables"]]
+        assert all("lacks what is committed" in text for text in told)
     code, summary = load(tmp_path / "in", out, "--format", "delta")
     assert (code, "--format delta is for tables in files" in summary["error"]) == (2, True)
     code, summary = load(tmp_path / "in", out, "--soft-deletes")

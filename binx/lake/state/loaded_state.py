@@ -120,8 +120,6 @@ class RangeFile:
 class CatalogRows:
     """A catalog's table that has the rows of a life, in place of files of ``current/``.
 
-    As long as the life has ``ranges``, the table is to be brought up to these.
-
     Attributes:
         load: the number of the load that changed it last.
         rows: how many rows it has then, without deleted ones; ``unknown`` of them lack values.
@@ -189,6 +187,11 @@ class LifeState:
     def unknown(self) -> int:
         """The number of rows that lack values."""
         return sum(file.unknown for file in self.ranges) if self.catalog is None else self.catalog.unknown
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the catalog's table is still to be brought up to its files."""
+        return self.catalog is not None and bool(self.ranges)
 
     @property
     def versions(self) -> tuple[RangeFile, ...]:

@@ -132,7 +132,7 @@ class AssistantServer:
             text, is_error = await self._answer(self._command_line(tool, given))
         except jsonschema.ValidationError as error:
             text, is_error = f"{'.'.join(map(str, error.path))}: {error.message}".removeprefix(": "), True
-        except (BinxError, ValueError) as error:
+        except (BinxError, ValueError, OSError) as error:
             text, is_error = str(error), True
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 

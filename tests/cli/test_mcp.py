@@ -177,6 +177,7 @@ def test_options_are_only_those_that_a_tool_names(shop: Shop, tmp_path: Path) ->
         ("ls", {"files": [f"--html={out}"]}),
         ("ls", {}),
         ("ls", {"files": [f"{log}\0"]}),
+        ("ls", {"files": [log], "grep": ["x" * 200_000]}),
         ("rm", {"files": [log]}),
     ]
     for text, is_error in answers(calls, shop.folder):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from binx.rows.columns.schema import Check, StatementContext
 from binx.rows.ddl.clauses import (
+    accept_wait,
     charset_option,
     column_name,
     default_clause,
@@ -71,10 +72,7 @@ def alter_table(reader: TokenReader, *, ignore: bool = False) -> AlterTable:
     """Parse ALTER TABLE after the word TABLE; with ``ignore``, ALTER IGNORE TABLE."""
     if_exists = reader.accept("IF", "EXISTS")
     table = table_name(reader)
-    if reader.accept("WAIT"):
-        reader.number()
-    else:
-        reader.accept("NOWAIT")
+    accept_wait(reader)
     actions: list[AlterAction] = []
     clauses = 0
     while not reader.at_end and not _at_partitions(reader):
@@ -224,10 +222,10 @@ def _added(item: Key | Check) -> AlterAction:
     return AddCheck(item) if isinstance(item, Check) else AddKey(item)
 
 
-def column_keys(column: ColumnSpec) -> list[Key]:
-    """Return the keys that a column's own attributes declare."""
+def column_keys(column: ColumnSpec, context: StatementContext) -> list[Key]:
+    """Return the keys that a column's own attributes declare; MariaDB makes no other one of a primary key."""
     keys = [Key((column.name,), primary=True)] if column.primary_key else []
-    keys += [Key((column.name,), unique=True)] if column.unique else []
+    keys += [Key((column.name,), unique=True)] if column.unique and not (keys and context.mariadb) else []
     return [*keys, Key((column.name,), references=column.references)] if column.references else keys
 
 
@@ -238,7 +236,7 @@ def table_checks(column: ColumnSpec, context: StatementContext) -> tuple[Check, 
 
 def _own_constraints(column: ColumnSpec, conditional: bool, context: StatementContext) -> list[AlterAction]:
     """Return the keys and CHECKs of a column's attributes, to which its IF [NOT] EXISTS applies too."""
-    keys = [AddKey(key._replace(if_not_exists=conditional)) for key in column_keys(column)]
+    keys = [AddKey(key._replace(if_not_exists=conditional)) for key in column_keys(column, context)]
     return [*keys, *map(AddCheck, table_checks(column, context))]
 
 

@@ -22,6 +22,7 @@ from binx.rows.columns.schema import (
 from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.evaluated import evaluated
 from binx.rows.ddl.parsed_statements import (
+    CHARSET_DEFAULT,
     AddCheck,
     AddColumn,
     AddKey,
@@ -244,7 +245,8 @@ class _Alteration:
         declared: DeclaredCharset | None = None
         for action in self.actions:
             if isinstance(action, SetCharset):
-                default = self.database if action.charset == DeclaredCharset() else self.charset
+                is_default = action.charset.charset == CHARSET_DEFAULT.charset
+                default = self.database if is_default else self.charset
                 self.charset = declared = complete_charset(action.charset, default, self.context)
             elif isinstance(action, ConvertCharset):
                 self.converted = complete_charset(action.charset, self.database, self.context)
@@ -450,11 +452,15 @@ class _Alteration:
                 return index + 1
         raise AlterError(f"puts a column after {name!r}, which is not in the known definition")
 
+    def _has_foreign(self, key: Key) -> bool:
+        """Whether a foreign key has the name for which IF NOT EXISTS looks."""
+        name = key.index_name or key.name or key.columns[0]
+        return any(same_name(existing.name, name) for existing in self.foreign_keys if existing.name)
+
     def _add_key(self, key: Key) -> None:
         """Add a key, which goes by the new names."""
         if key.references is not None:
-            # With IF NOT EXISTS, the references of a column that exists are ignored too.
-            if not (key.if_not_exists and self._existed(key.columns[0])):
+            if not (key.if_not_exists and self._has_foreign(key)):
                 table = self.table._replace(foreign_keys=self.foreign_keys)
                 self.foreign_keys = with_foreign_keys(table, [key], self.context).foreign_keys
                 self.indexes = with_key_of_references(self.indexes, key)

@@ -19,6 +19,7 @@ from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS, AlterError, alter, w
 from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.known_tables import KnownTables
 from binx.rows.ddl.parsed_statements import (
+    CHARSET_DEFAULT,
     AlterDatabase,
     AlterTable,
     ChangeColumn,
@@ -106,6 +107,10 @@ class Applier:
 
     def _find(self, table: NamedTable) -> TableDefinition | None:
         return self.catalog.find(self._db(table), table.name)
+
+    def _server_charset(self) -> DeclaredCharset:
+        collation = self.context.server_collation
+        return DeclaredCharset(charset_of_collation(collation), collation)
 
     def _database_charset(self, db: str) -> DeclaredCharset:
         return self.catalog.databases.get(self.catalog.database(db), DeclaredCharset())
@@ -249,6 +254,8 @@ class Applier:
             self._database_charset(db)._replace(collation=None)
             if self.context.mariadb
             else self._database_charset(self.default_db)
+            if self.default_db
+            else self._server_charset()
         )
         try:
             altered = alter(previous, parsed.actions, charset, self.context)
@@ -341,10 +348,9 @@ class Applier:
             return
         if parsed.charset is None:
             return
-        collation = self.context.server_collation
         default = self._database_charset(db)
-        if isinstance(parsed, CreateDatabase) or parsed.charset == DeclaredCharset():
-            default = DeclaredCharset(charset_of_collation(collation), collation)
+        if isinstance(parsed, CreateDatabase) or parsed.charset.charset == CHARSET_DEFAULT.charset:
+            default = self._server_charset()
         self.catalog.databases[db] = complete_charset(parsed.charset, default, self.context)
 
     def _not_understood(self, parsed: NotUnderstood) -> list[Change]:

@@ -12,7 +12,7 @@ from binx.rows.columns.charsets import (
     full_collation_name,
 )
 from binx.rows.columns.schema import Check, Default, DefaultKind, Partitioning, StatementContext
-from binx.rows.ddl.parsed_statements import DeclaredCharset, Key, NamedTable, References
+from binx.rows.ddl.parsed_statements import CHARSET_DEFAULT, DeclaredCharset, Key, NamedTable, References
 from binx.rows.ddl.tokens import Token, TokenKind, TokenReader, identifier
 
 
@@ -34,6 +34,14 @@ def column_name(reader: TokenReader) -> str:
     return name
 
 
+def accept_wait(reader: TokenReader) -> None:
+    """Read how long MariaDB waits for locks, if a statement says it."""
+    if reader.accept("WAIT"):
+        reader.number()
+    else:
+        reader.accept("NOWAIT")
+
+
 _CHARSET_WORDS = (("CHARSET",), ("CHARACTER", "SET"), ("CHAR", "SET"))
 
 
@@ -49,7 +57,7 @@ def charset_option(reader: TokenReader) -> DeclaredCharset | None:
     name = charset_word(reader)
     if collates:
         return DeclaredCharset(None, collation_name(name))
-    return DeclaredCharset() if name.upper() == "DEFAULT" else DeclaredCharset(charset_name(name), None)
+    return CHARSET_DEFAULT if name.upper() == CHARSET_DEFAULT.charset else DeclaredCharset(charset_name(name))
 
 
 def charset_word(reader: TokenReader) -> str:
@@ -77,6 +85,12 @@ def complete_charset(
     """
     if option == DeclaredCharset():
         return default
+    if option.charset == CHARSET_DEFAULT.charset:
+        if not context.mariadb and option.collation is None:
+            return default
+        # MariaDB takes the character set's own collation then, whatever the default has.
+        option = option._replace(charset=charset_of_collation(option.collation) or default.charset)
+        return option._replace(collation=full_collation_name(option.collation, option.charset))
     charset = option.charset or charset_of_collation(option.collation) or default.charset
     collation = full_collation_name(option.collation, charset)
     return DeclaredCharset(charset, collation or dict(context.collations).get(charset or ""))
@@ -176,6 +190,7 @@ def key_after_name(reader: TokenReader, name: str | None, unique: bool, if_not_e
     if not reader.at("("):
         raise reader.not_understood("a key's columns")
     key_parts = reader.listed(_key_part)
+    accept_wait(reader)
     options |= _key_options(reader)
     return Key(
         columns=tuple(part.column for part in key_parts if part.column),

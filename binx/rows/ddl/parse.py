@@ -18,6 +18,7 @@ from binx.rows.columns.schema import DEFAULT_CONTEXT, READ_BY, SEQUENCE_COLUMNS,
 from binx.rows.columns.types import INTEGER_BITS
 from binx.rows.ddl.alter import alter_table, column_keys, dropped_key, table_checks
 from binx.rows.ddl.clauses import (
+    accept_wait,
     charset_option,
     is_key_or_constraint,
     key_after_name,
@@ -225,10 +226,7 @@ def _drop(reader: TokenReader) -> Statement | None:
 
 def _renamed(reader: TokenReader) -> tuple[NamedTable, NamedTable]:
     old = table_name(reader)
-    if reader.accept("WAIT"):
-        reader.number()
-    else:
-        reader.accept("NOWAIT")
+    accept_wait(reader)
     reader.expect("TO")
     return old, table_name(reader)
 
@@ -296,7 +294,7 @@ def _with_columns_and_keys(reader: TokenReader, create: CreateTable) -> CreateTa
                 keys.append(key)
         else:
             columns.append(column_spec(reader))
-            keys.extend(column_keys(columns[-1]))
+            keys.extend(column_keys(columns[-1], reader.context))
             checks.extend(table_checks(columns[-1], reader.context))
 
     reader.listed(item)

@@ -23,6 +23,10 @@ class DeclaredCharset(NamedTuple):
     collation: str | None = None
 
 
+CHARSET_DEFAULT = DeclaredCharset("DEFAULT")
+"""CHARACTER SET DEFAULT: the database, of a database the server, has the character set."""
+
+
 class References(NamedTuple):
     """What a foreign key refers to, and what it does to the rows that refer.
 

@@ -190,8 +190,8 @@ def with_foreign_keys(
 ) -> TableDefinition:
     """Return the table with the foreign keys among ``keys`` added.
 
-    An unnamed one is named as by servers: the table's name, ``_ibfk_``, and the next number. The name of its
-    index is its own in MariaDB, and in MySQL before 8.0.16.
+    An unnamed one is named as by servers: the table's name, ``_ibfk_``, and the next number; in MariaDB, and
+    in MySQL before 8.0.16, by its index if that has a name.
     """
     foreign_keys = [*table.foreign_keys]
     prefix = f"{table.name}{GENERATED_NAME}"
@@ -204,9 +204,8 @@ def with_foreign_keys(
         number = 1 + max(numbers, default=0)
         to, referenced, on_delete, on_update, written = key.references
         name = key.name
-        if context.mariadb:
-            name = key.index_name or name
-        elif context.version is not None and context.version < _INDEX_NAMES_NO_FOREIGN_KEY:
+        is_old = context.version is not None and context.version < _INDEX_NAMES_NO_FOREIGN_KEY
+        if context.mariadb or is_old:
             name = name or key.index_name
         name = name or f"{prefix}{number}"
         actions = (referenced, on_delete, on_update, written)

@@ -128,6 +128,14 @@ def known(log: Path) -> tuple[Catalog, SqlDialect]:
         return catalog, SqlDialect.of(file.format)
 
 
+def default_collations(session: Connection) -> dict[str, str]:
+    """The collation that each character set has by itself."""
+    defaults = session.run(
+        "SELECT character_set_name, default_collate_name FROM information_schema.character_sets"
+    )
+    return dict(line.split("\t") for line in defaults)
+
+
 def differences(server: Server, seed: str) -> list[str]:
     """The tables that are not as they were, with all that helps to see why."""
     log, tables, taken = run(server, seed)
@@ -135,10 +143,7 @@ def differences(server: Server, seed: str) -> list[str]:
     found = []
     is_implied = any("explicit_defaults_for_timestamp = 0" in sql for sql in taken)
     with Connection(server) as session, Connection(server) as watch:
-        defaults = session.run(
-            "SELECT character_set_name, default_collate_name FROM information_schema.character_sets"
-        )
-        collations = dict(line.split("\t") for line in defaults)
+        collations = default_collations(session)
         session.run("SET foreign_key_checks = 0, sql_log_bin = 0")
         for place, before in tables.items():
             kind, _, name = place.partition(" ")
@@ -188,3 +193,57 @@ def test_a_schema_record_makes_the_table_whatever_time_zones_its_defaults_are_of
         f"DROP TABLE made.t; SET time_zone = '+00:00'; {json.loads(record.read_text())['create_table']}"
     )
     assert server.sql("SHOW CREATE TABLE made.t") == before
+
+
+RARE = (
+    "CREATE TABLE made.t (id INT UNIQUE PRIMARY KEY, v INT)",
+    "CREATE TABLE made.t (v INT); ALTER TABLE made.t ADD id SERIAL PRIMARY KEY",
+    "CREATE TABLE made.t (v VARCHAR(5)) CHARACTER SET DEFAULT",
+    "CREATE TABLE made.t (v VARCHAR(5)) COLLATE DEFAULT",
+    "CREATE TABLE made.t (v VARCHAR(5)) CHARACTER SET DEFAULT COLLATE latin1_german1_ci",
+    "CREATE TABLE made.t (v VARCHAR(5)) CHARACTER SET greek COLLATE DEFAULT",
+    "CREATE TABLE made.t (v VARCHAR(5)) CHARACTER SET greek;"
+    " ALTER TABLE made.t CHARACTER SET DEFAULT, ADD w VARCHAR(5)",
+    "CREATE TABLE made.t (v VARCHAR(5)) CHARACTER SET greek;"
+    " ALTER TABLE made.t CONVERT TO CHARACTER SET DEFAULT",
+    "ALTER DATABASE made CHARACTER SET DEFAULT; CREATE TABLE made.t (v VARCHAR(5))",
+    "CREATE TABLE made.t (v INT); CREATE INDEX i ON made.t (v) NOWAIT COMMENT 'x' USING BTREE",
+    "CREATE TABLE made.t (v INT); CREATE INDEX i ON made.t (v) WAIT 5 COMMENT 'x' LOCK=NONE",
+    *(
+        "CREATE TABLE made.p (i INT PRIMARY KEY); CREATE TABLE made.t (v INT);"
+        f" ALTER TABLE made.t ADD {constraint} (v) REFERENCES made.p (i) ON DELETE CASCADE;"
+        f" ALTER TABLE made.t ADD {constraint} (v) REFERENCES made.p (i), ADD w INT"
+        for constraint in (
+            "CONSTRAINT f FOREIGN KEY IF NOT EXISTS",
+            "FOREIGN KEY IF NOT EXISTS f",
+            "CONSTRAINT f FOREIGN KEY IF NOT EXISTS g",
+            "CONSTRAINT f FOREIGN KEY g",
+            "FOREIGN KEY IF NOT EXISTS",
+        )
+    ),
+    "CREATE TABLE made.p (i INT PRIMARY KEY); CREATE TABLE made.t (v INT);"
+    " ALTER TABLE made.t ADD COLUMN IF NOT EXISTS v INT REFERENCES made.p (i),"
+    " ADD COLUMN IF NOT EXISTS w INT REFERENCES made.p (i)",
+)
+"""Clauses that random statements do not have; MariaDB takes all of them, MySQL few."""
+
+
+@pytest.mark.parametrize("sql", RARE)
+def test_rare_clauses_make_the_table_that_the_server_shows(server: Server, sql: str) -> None:
+    server.sql("DROP DATABASE IF EXISTS made")
+    server.flush_logs()
+    with Connection(server) as session:
+        for statement in ("CREATE DATABASE made CHARACTER SET latin1 COLLATE latin1_bin", *sql.split(";")):
+            session.run(statement)
+        before = shown(session, "TABLE `made`.`t`")
+        if before.startswith("ERROR"):
+            assert server.daemon == "mysqld"
+            return
+        catalog, dialect = known(server.binlogs()[-1])
+        definition = catalog.lookup("made", "t")
+        assert definition is not None
+        session.run("SET foreign_key_checks = 0, sql_log_bin = 0; DROP TABLE made.t")
+        for statement in create_table(definition, dialect).statements():
+            session.run(statement)
+        collations = default_collations(session)
+        assert normal(shown(session, "TABLE `made`.`t`"), collations) == normal(before, collations)

@@ -505,10 +505,21 @@ def test_a_number_that_no_server_gives_a_foreign_key_is_not_counted() -> None:
     assert keys[1].name == "t_ibfk_1"
 
 
-def test_a_column_that_was_there_already_gets_no_foreign_key() -> None:
+def test_a_column_that_was_there_already_gets_its_foreign_key_too() -> None:
     made = "CREATE TABLE t (a INT)"
     added = "ALTER TABLE t ADD COLUMN IF NOT EXISTS a INT REFERENCES p (id)"
-    assert foreign_keys_of(made, added, context=MARIADB) == []
+    assert [key.name for key in foreign_keys_of(made, added, context=MARIADB)] == ["t_ibfk_1"]
+
+
+def test_a_foreign_key_that_was_there_already_is_not_added() -> None:
+    made = "CREATE TABLE t (a INT, CONSTRAINT f FOREIGN KEY (a) REFERENCES p (id))"
+    for added, number in (
+        ("CONSTRAINT f FOREIGN KEY IF NOT EXISTS (a) REFERENCES q (id)", 1),
+        ("FOREIGN KEY IF NOT EXISTS f (a) REFERENCES q (id)", 1),
+        ("FOREIGN KEY IF NOT EXISTS (a) REFERENCES q (id)", 2),
+    ):
+        keys = foreign_keys_of(made, f"ALTER TABLE t ADD {added}", context=MARIADB)
+        assert [key.table for key in keys] == ["p", "q"][:number]
 
 
 def test_a_partition_that_becomes_a_table_has_its_columns() -> None:

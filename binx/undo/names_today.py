@@ -1,15 +1,17 @@
 """Names that tables and columns have at the end of the logs, for changes that are undone there.
 
-A table keeps its identity through RENAME, a column through RENAME and CHANGE. A table that another one
-replaced in one RENAME, as gh-ost and pt-online-schema-change do it, goes on as the one with its name. With
-``lower_case_table_names=1``, rows have names in lower case, statements as they were written.
+A table keeps its identity through RENAME, a column through RENAME and CHANGE. A table that another one with
+rows replaced in one RENAME, as gh-ost and pt-online-schema-change do it, goes on as the one with its name.
+With ``lower_case_table_names=1``, rows have names in lower case, statements as they were written.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import copy
+from functools import cached_property
 from typing import NamedTuple
 
 from binx.errors import BinxError
@@ -74,6 +76,7 @@ class NamesToday:
     """
 
     def __init__(self, files: Sequence[BinlogFile], catalog: Catalog) -> None:
+        self._files = files
         self.catalog = catalog.copy()
         self.keys = ForeignKeys(self.catalog)
         self._versions: list[int] = []
@@ -159,6 +162,17 @@ class NamesToday:
             for name, columns in self._lost_columns.items()
         ]
 
+    @cached_property
+    def _with_rows(self) -> set[tuple[str, str | None]]:
+        """The tables with row changes in the logs."""
+        names: set[tuple[str, str | None]] = set()
+        for file in self._files:
+            scan = find_transactions(file, Level.LEVEL_TABLES, verify=False)
+            with suppress(BinxError):
+                for _ in scan:
+                    names |= {scan.table_name(number) for number in range(scan.table_count)}
+        return names
+
     def _table(self, table: ResolvedTable, first: int) -> TableToday:
         today = self._today((table.db, table.name), first)
         if today.is_same:
@@ -170,7 +184,10 @@ class NamesToday:
         columns = tuple(_column(column, today.columns, fitting) for column in table.columns)
         db, name = today.table
         renamed = table._replace(db=db, name=name, columns=columns, definition=definition)
-        return TableToday(renamed, today.has_columns or _in_place(table, renamed))
+        known = () if table.definition is None else table.definition.columns
+        # No clause names the columns that versioning takes away.
+        has_columns = today.has_columns and (definition is None or len(known) in (0, len(definition.columns)))
+        return TableToday(renamed, has_columns or _in_place(table, renamed))
 
     def _today(self, name: Name, first: int) -> _Today:
         table, columns, is_same, has_columns = name, dict[str, str | None](), True, True
@@ -198,7 +215,9 @@ class NamesToday:
                 ),
                 None,
             )
-            if successor is not None and successor != table and _goes_on(successor, effects, table):
+            renamed = {(effect.db, effect.table) for effect in effects if effect.action == "renamed"}
+            # Tables that take turns stay what they are, and so does one that an empty one replaces.
+            if successor is not None and table not in renamed and successor in self._with_rows:
                 table, columns, has_columns = before, {}, False
         return _Today(table, columns, is_same, has_columns)
 
@@ -210,15 +229,6 @@ def _lower(name: Name) -> Name:
 def _in_lower_case(effect: Effect) -> Effect:
     names = {field: getattr(effect, field) for field in ("db", "table", "new_db", "new_table")}
     return effect._replace(**{field: name and name.lower() for field, name in names.items()})
-
-
-def _goes_on(successor: tuple[str, str | None], effects: list[Effect], table: Name) -> bool:
-    """Whether a table that got another one's name replaces it: the two did not swap their names."""
-    names = {successor}
-    for effect in effects:
-        if (effect.new_db, effect.new_table) in names:
-            names.add((effect.db, effect.table))
-    return table not in names
 
 
 def _effects_of(file: BinlogFile, catalog: Catalog) -> Iterator[tuple[int, list[Effect]]]:

@@ -127,6 +127,31 @@ def test_people_read_a_table_once_and_again_where_it_changed(server: Server) -> 
         assert "CREATE TABLE `past`" not in process.binx(*command, log).out
 
 
+@pytest.mark.parametrize(
+    "altered",
+    [
+        "ADD x TIMESTAMP NOT NULL",
+        "ADD x TIMESTAMP NOT NULL FIRST",
+        "ADD x TIMESTAMP NOT NULL, ADD y TIMESTAMP(2) NOT NULL AFTER id",
+        "DROP COLUMN b, MODIFY n TIMESTAMP NOT NULL",
+        "MODIFY b TIMESTAMP NOT NULL, ADD x TIMESTAMP NOT NULL",
+    ],
+)
+@pytest.mark.parametrize("first", ["TIMESTAMP NULL", "TIMESTAMP NOT NULL"])
+def test_timestamps_of_sessions_with_old_defaults(mysql: Server, first: str, altered: str) -> None:
+    """MySQL's first TIMESTAMP of all is set to the current time, others that a statement adds are zero."""
+    empty(mysql)
+    mysql.sql(
+        f"CREATE DATABASE past; USE past; CREATE TABLE t (id INT PRIMARY KEY, n INT, b {first});"
+        "SET explicit_defaults_for_timestamp = 0, sql_mode = '';"
+        f"ALTER TABLE t {altered}; INSERT INTO t (id) VALUES (1)"
+    )
+    was = shown(mysql)
+    mysql.flush_logs()
+    *_, insert = printed("why", "--table", "past.t", "--pk", "1", mysql.binlogs()[-2])
+    assert made(mysql, f"SET sql_mode = ''; {insert['create_table']}") == was
+
+
 def test_a_sequence_is_told_as_such(mariadb: MariaDBServer) -> None:
     empty(mariadb)
     mariadb.sql(

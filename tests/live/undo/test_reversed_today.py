@@ -14,7 +14,7 @@ from binx.slices.extraction import ExtractReport
 from binx.slices.options import ExtractOptions
 from binx.undo.extract_undo import extract_undo
 from testdata.servers import Server
-from tests.live.logs import empty, log_of
+from tests.live.logs import empty, log_of, logs_of
 from tests.live.undo.test_undo import MOVED
 
 MISTAKE = (
@@ -74,6 +74,14 @@ def metadata(request: pytest.FixtureRequest, server: Server) -> object:
             "small.t",
             "id, v, note",
         ),
+        # Tables that take turns, and one that an empty one replaces, are others from then on.
+        (
+            "CREATE TABLE s LIKE t; CREATE TABLE r LIKE t; INSERT INTO r (id) VALUES (2);"
+            " RENAME TABLE s TO x, t TO s, r TO t, x TO r",
+            "small.s",
+            "id, v, note",
+        ),
+        ("CREATE TABLE t_new LIKE t; RENAME TABLE t TO t_2026, t_new TO t", "small.t_2026", "id, v, note"),
         ("DROP TABLE gone", "small.t", "id, v, note"),
         ("DROP TABLE gone; CREATE TABLE gone (id INT PRIMARY KEY)", "small.t", "id, v, note"),
     ],
@@ -163,4 +171,17 @@ def test_rows_that_came_since_are_found_under_all_names(server: Server, since: s
     start, stop = Position(Path(logs[-2]).name, 4), Position(Path(logs[-1]).name, 4)
     refused = pytest.raises(RefusedError, match=r"rows of small\.(t|items) came since that refer to")
     with open_chain(logs) as chain, refused:
+        extract_undo(chain, Selection(start=start, stop=stop), str(tmp_path / "undo"))
+
+
+def test_versioning_that_was_dropped_since_is_refused(mariadb: Server, tmp_path: Path) -> None:
+    logs = logs_of(
+        mariadb,
+        "CREATE DATABASE small; CREATE TABLE small.t (id INT PRIMARY KEY) WITH SYSTEM VERSIONING",
+        "INSERT INTO small.t VALUES (1)",
+        "ALTER TABLE small.t DROP SYSTEM VERSIONING",
+    )
+    start, stop = (Position(log.name, 4) for log in logs[1:])
+    refused = pytest.raises(RefusedError, match=r"changes in small\.t, whose columns")
+    with open_chain([str(log) for log in logs]) as chain, refused:
         extract_undo(chain, Selection(start=start, stop=stop), str(tmp_path / "undo"))

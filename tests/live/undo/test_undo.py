@@ -295,6 +295,14 @@ INSERT INTO gone VALUES (1);
             "t",
             "id, v, note",
         ),
+        # Tables that take turns, and one that an empty one replaces, are others from then on.
+        (
+            "CREATE TABLE s LIKE t; CREATE TABLE r LIKE t; INSERT INTO r (id) VALUES (2);"
+            " RENAME TABLE s TO x, t TO s, r TO t, x TO r",
+            "s",
+            "id, v, note",
+        ),
+        ("CREATE TABLE t_new LIKE t; RENAME TABLE t TO t_2026, t_new TO t", "t_2026", "id, v, note"),
         (
             "CREATE TABLE s LIKE t; RENAME TABLE t TO tmp, s TO t, tmp TO s",
             "s",

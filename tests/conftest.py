@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -27,6 +28,9 @@ CORPUS = Path(os.environ.get("BINX_CORPUS") or PROJECT.parent / "shared" / "corp
 # A process of binx that has to compile its modules takes six times as long to begin.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A command in this process would make one test fail of it, and the others go on.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 # How long an example takes says what else the machine does.
 settings.register_profile("binx", deadline=None)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.parse import first_word, parse
-from binx.rows.ddl.parsed_statements import AlterTable, CreateTable, DropTables, NamedTable, RenameTables
+from binx.rows.ddl.parsed_statements import CreateTable, DropTables, changed_tables
 from binx.rows.ddl.tokens import NotUnderstoodError, Token, TokenKind, tokens
 from binx.rows.logged_statements import Statement
 
@@ -48,12 +48,11 @@ def statement_form(statement: Statement) -> StatementEffect | None:
     parsed = parse(statement.sql, context)
     if (isinstance(parsed, CreateTable) and parsed.temporary) or _is_drop_of_temporary(sql_tokens):
         return None
+    tables = changed_tables(parsed, statement.db)
     if isinstance(parsed, DropTables):
-        return StatementEffect(tuple(sorted(_named(parsed.tables, statement.db))), ("DROP",))
-    targets = _targets(parsed)
-    if not targets:
+        return StatementEffect(tuple(sorted(tables)), ("DROP",))
+    if not tables:
         return StatementEffect((), (statement.db, *map(_word, sql_tokens)))
-    tables = _named(targets, statement.db)
     makes_rows = isinstance(parsed, CreateTable) and parsed.select
     return StatementEffect(
         tables, tuple(_without_databases(sql_tokens, {db for db, _ in tables})), makes_rows
@@ -66,18 +65,6 @@ def _of_transaction(statement: Statement) -> StatementEffect | None:
     if word in _SAVEPOINTS or (word == "rollback" and len(statement.sql.split()) > 1):
         return None
     return StatementEffect((), tuple(statement.sql.split()))
-
-
-def _targets(parsed: object) -> tuple[NamedTable, ...]:
-    if isinstance(parsed, CreateTable | AlterTable):
-        return (parsed.table,)
-    if isinstance(parsed, RenameTables):
-        return tuple(name for pair in parsed.pairs for name in pair)
-    return ()
-
-
-def _named(names: tuple[NamedTable, ...], default: str) -> tuple[tuple[str, str], ...]:
-    return tuple((default if name.db is None else name.db, name.name) for name in names)
 
 
 def _is_drop_of_temporary(sql_tokens: list[Token]) -> bool:

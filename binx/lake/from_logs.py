@@ -19,21 +19,14 @@ from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.schema import (
     DEFAULT_CONTEXT,
-    ChangeKind,
     Provenance,
     StatementContext,
     TableDefinition,
 )
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.ddl.parsed_statements import (
-    AlterTable,
-    CreateTable,
-    DropTables,
-    NotUnderstood,
-    RenameTables,
-    TruncateTable,
-)
+from binx.rows.ddl.effects import statement_effects
+from binx.rows.ddl.parsed_statements import changed_tables
 from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, no_table
@@ -132,20 +125,11 @@ class _Related(Catalog):
     ) -> Followed:
         """Apply a statement, and note the names in it."""
         followed = super().follow(statement, default_db, context, provenance)
-        match followed.parsed:
-            case CreateTable(table=named) | AlterTable(table=named) | TruncateTable(table=named):
-                self._take_spelling(TableName(named.db or default_db, named.name))
-            case DropTables(tables=tables) | NotUnderstood(tables=tables):
-                for named in tables:
-                    self._take_spelling(TableName(named.db or default_db, named.name))
-        match followed.parsed:
-            case RenameTables(pairs=pairs):
-                for old, new in pairs:
-                    self._take_name(old.db or default_db, old.name, new.db or default_db, new.name)
-            case AlterTable(table=old):
-                for change in followed.changes:
-                    if change.kind is ChangeKind.RENAMED and change.table is not None:
-                        self._take_name(old.db or default_db, old.name, change.db, change.table)
+        for db, table in changed_tables(followed.parsed, default_db):
+            self._take_spelling(TableName(db, table))
+        for effect in statement_effects(followed, statement, default_db, context):
+            if effect.action == "renamed" and effect.table and effect.new_table:
+                self._take_name(effect.db, effect.table, effect.new_db or default_db, effect.new_table)
         for change in followed.changes:
             if change.table is not None:
                 self._take_spelling(TableName(change.db, change.table))

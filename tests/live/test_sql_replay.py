@@ -327,6 +327,59 @@ def test_values_in_documents_keep_their_types(mysql: MySQLServer) -> None:
     assert again == documents(text)
 
 
+def test_tables_with_rows_follow_transactions_with_gtids_without_one(mysql: MySQLServer) -> None:
+    """CREATE TABLE … SELECT, which SQL cannot write as one transaction, after the server gave up GTIDs."""
+    empty(mysql)
+    mysql.sql(
+        "CREATE DATABASE small; CREATE TABLE small.a (id INT PRIMARY KEY); INSERT INTO small.a VALUES (1)"
+    )
+    modes = ("ON_PERMISSIVE", "OFF_PERMISSIVE")
+    try:
+        for mode in modes:
+            mysql.sql(f"SET GLOBAL gtid_mode = {mode}")
+        mysql.sql("CREATE TABLE small.b AS SELECT id + 1 AS id FROM small.a; INSERT INTO small.b VALUES (9)")
+        mysql.flush_logs()
+        text = sql_of(*mysql.binlogs()[:-1])
+        assert b"SET @@session.sql_log_bin=0;" in text
+        mysql.sql("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+        run_on_empty(mysql, text)
+        assert mysql.query("SELECT id FROM small.b ORDER BY id") == [("2",), ("9",)]
+    finally:
+        for mode in ("ON_PERMISSIVE", "ON"):
+            mysql.sql(f"SET GLOBAL gtid_mode = {mode}")
+
+
+PARTS = r"""
+CREATE DATABASE small; USE small; CREATE TABLE t (id INT PRIMARY KEY, j JSON, n INT);
+INSERT INTO t SELECT id, JSON_OBJECT('pad', REPEAT('x', 300), 'kept', CAST(x'00ff27' AS BINARY), 'gone', 1,
+'price', CAST(19.90 AS DECIMAL(10,2)), 'list', JSON_ARRAY(CAST('2024-02-29' AS DATE), 1.5e0, 5)), 0
+FROM JSON_TABLE('[1, 2, 3, 4]', '$[*]' COLUMNS (id INT PATH '$')) AS numbers;
+INSERT INTO t VALUES (5, JSON_OBJECT('pad', REPEAT('x', 300), 'price', 1, 'list', JSON_ARRAY(1)), 0);
+SET SESSION binlog_row_value_options = PARTIAL_JSON, binlog_row_image = '%s';
+UPDATE t SET n = 1 WHERE id = 1;
+UPDATE t SET j = JSON_SET(j, '$.price', CAST(7.50 AS DECIMAL(10,2)), '$.new', CAST('10:00:00.5' AS TIME(1)));
+UPDATE t SET j = JSON_REPLACE(JSON_REMOVE(j, '$.gone'), '$.list[0]', CAST('2024-12-31' AS DATE)) WHERE id = 2;
+UPDATE t SET j = JSON_SET(j, '$."it''s é"', JSON_ARRAY('\n"\'', CAST(x'27220a' AS BINARY), 0.1)) WHERE id = 3;
+UPDATE t SET j = JSON_ARRAY_INSERT(j, '$.list[0]', JSON_OBJECT('d', CAST(0.1 AS DECIMAL(3,2)))) WHERE id = 5;
+"""
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL", "NOBLOB"])
+def test_values_in_documents_that_were_logged_in_part_keep_their_types(
+    mysql: MySQLServer, image: str
+) -> None:
+    """The differences are applied to the logged document, or by functions to that of the table."""
+    members = ("kept", "price", "new", "list[0]", "list[0].d", "list[1]", "\"it''s é\"[1]")
+    types = ", ".join(f"JSON_TYPE(j->'$.{member}')" for member in members)
+    query = f"SELECT id, n, CAST(j AS CHAR), {types} FROM small.t ORDER BY id"
+    [log] = logs_of(mysql, PARTS % image)
+    assert mysql.mysqlbinlog("-v", log).count(b"JSON_") > 8
+    expected = mysql.query(query)
+    assert {"BLOB", "DECIMAL", "TIME", "DATE", "DOUBLE"} <= {one for row in expected for one in row[3:]}
+    run_on_empty(mysql, sql_of(log))
+    assert mysql.query(query) == expected
+
+
 def test_values_in_documents_that_columns_alone_give_are_told(mysql: MySQLServer) -> None:
     others = "INSERT INTO small.others SELECT JSON_ARRAY(b, i, d, 1.5) FROM small.sources"
     [log] = logs_of(mysql, f"{DOCUMENTS} CREATE TABLE small.others (j JSON); {others}")

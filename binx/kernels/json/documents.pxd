@@ -67,10 +67,10 @@ cdef struct Patch:
     Output nodes
     Output keys
     int64_t budget
-    # 1 if the changed document's text does not show the SQL types of all its values.
+    # 1 if the changed document, as it was written, does not show the SQL types of all its values.
     int typed
 
 
-cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil
+cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, bint exact, Output *out) except -1 nogil
 cdef void release_patch(Patch *patch) noexcept nogil
-cdef int render_diff(Cursor *diff, Output *out) except -1 nogil
+cdef int render_diff(Cursor *diff, bint exact, Output *out) except -1 nogil

@@ -28,7 +28,7 @@ proportional to the document, however many diffs there are.
 
 from libc.math cimport isfinite
 from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, memmove
 
 from binx.kernels.calendar cimport real_date
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
@@ -210,25 +210,37 @@ cdef int write_container(
     if depth > MAX_DEPTH:
         damaged(value, b"at most 100 levels", depth)
     open_container(kind, value, budget, &container)
-    if as_sql:
-        append_text(out, b"JSON_OBJECT(" if container.is_object else b"JSON_ARRAY(", 12 if container.is_object else 11)
-    else:
-        append_byte(out, c"{" if container.is_object else c"[")
+    begin_container(container.is_object, as_sql, out)
     for i in range(container.count):
         if i:
             append_text(out, b", ", 2)
         if container.is_object:
             key = take_key(&container, i, budget, &length)
-            if as_sql:
-                append_sql_text(key, length, out)
-            else:
-                append_quoted(&container.body, key, length, out)
-            append_text(out, b", " if as_sql else b": ", 2)
+            append_key(&container.body, key, length, as_sql, out)
         take_member(&container, i, &member)
         inlined = member.value.size
         flags |= write_value(member.kind, &member.value, &inlined if member.is_inlined else budget, depth, as_sql, out)
-    append_byte(out, c")" if as_sql else c"}" if container.is_object else c"]")
+    end_container(container.is_object, as_sql, out)
     return flags
+
+
+cdef int begin_container(bint is_object, bint as_sql, Output *out) except -1 nogil:
+    if as_sql:
+        return append_text(out, b"JSON_OBJECT(" if is_object else b"JSON_ARRAY(", 12 if is_object else 11)
+    return append_byte(out, c"{" if is_object else c"[")
+
+
+cdef int append_key(Cursor *cursor, const uint8_t *key, int64_t size, bint as_sql, Output *out) except -1 nogil:
+    """Append an object's key, and what is between it and its value."""
+    if as_sql:
+        append_sql_text(key, size, out)
+    else:
+        append_quoted(cursor, key, size, out)
+    return append_text(out, b", " if as_sql else b": ", 2)
+
+
+cdef int end_container(bint is_object, bint as_sql, Output *out) except -1 nogil:
+    return append_byte(out, c")" if as_sql else c"}" if is_object else c"]")
 
 
 cdef int write_value(
@@ -583,8 +595,8 @@ cdef uint8_t take_change(Cursor *diff, Cursor *path, Cursor *document) except? 2
     return operation
 
 
-cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) except -1 nogil:
-    """Append the text of a node, as ``write_value`` does; ``depth`` counts the containers around it."""
+cdef int render_node(Patch *patch, uint32_t number, int depth, bint as_sql, Output *out) except -1 nogil:
+    """Append a node, as ``write_value`` does; ``depth`` counts the containers around it."""
     cdef Node *node = node_at(patch, number)
     cdef bint is_object = not is_array(node.kind)
     cdef int64_t inlined = node.size
@@ -593,29 +605,33 @@ cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) exce
     cdef Cursor value = bytes_of(patch, node)
     if not node.is_opened:
         return write_value(
-            node.kind, &value, &inlined if node.is_inlined else &patch.budget, depth, False, out
+            node.kind, &value, &inlined if node.is_inlined else &patch.budget, depth, as_sql, out
         )
     if depth >= MAX_DEPTH:
         damaged(&value, b"at most 100 levels", depth + 1)
-    append_byte(out, c"{" if is_object else c"[")
+    begin_container(is_object, as_sql, out)
     member = node.first
     while member != NONE:
         if member != node.first:
             append_text(out, b", ", 2)
         if is_object:
-            append_quoted(&value, node_at(patch, member).key, node_at(patch, member).key_size, out)
-            append_text(out, b": ", 2)
-        typed |= render_node(patch, member, depth + 1, out)
+            append_key(&value, node_at(patch, member).key, node_at(patch, member).key_size, as_sql, out)
+        typed |= render_node(patch, member, depth + 1, as_sql, out)
         member = node_at(patch, member).next
-    append_byte(out, c"}" if is_object else c"]")
+    end_container(is_object, as_sql, out)
     return typed
 
 
-cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil:
-    """Append the text of the old document with the diffs applied; False if a path is not in it.
+cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, bint exact, Output *out) except -1 nogil:
+    """Append the old document with the diffs applied; False if a path is not in it.
 
     The cursors' memory must not move meanwhile; the cursors do not advance.
+
+    Args:
+        exact: append an SQL expression, as ``render_as_sql`` does, if the text does not show all types.
     """
+    cdef int64_t start = out.size
+    cdef bint is_scalar
     cdef Cursor changes = diff[0]
     cdef Cursor document = before[0]
     cdef Cursor path
@@ -634,7 +650,15 @@ cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) ex
         operation = take_change(&changes, &path, &document)
         if not apply_change(patch, operation, &path, &document):
             return False
-    patch.typed = render_node(patch, ROOT, 0, out)
+    patch.typed = render_node(patch, ROOT, 0, False, out)
+    if patch.typed and exact:
+        out.size = start
+        # All bytes are read once more.
+        patch.budget = remaining(before) + remaining(diff)
+        is_scalar = node_at(patch, ROOT).kind > LARGE_ARRAY
+        append_text(out, b"CAST(", 5 if is_scalar else 0)
+        patch.typed = render_node(patch, ROOT, 0, True, out)
+        append_text(out, b" AS JSON)", 9 if is_scalar else 0)
     if patch.nodes.capacity + patch.keys.capacity > KEPT_BYTES:
         release_patch(patch)
     return True
@@ -645,9 +669,14 @@ cdef void release_patch(Patch *patch) noexcept nogil:
     release(&patch.keys)
 
 
-cdef int render_change(Cursor *diff, Output *out) except -1 nogil:
-    """Append one diff as a JSON object."""
-    cdef Cursor path, document
+cdef int render_change(Cursor *diff, bint exact, Output *out) except -1 nogil:
+    """Append one diff as a JSON object. Returns 1 if its value's text does not show all types, else 0.
+
+    With ``exact``, such a value is an SQL expression under ``sql`` instead.
+    """
+    cdef Cursor path, document, value
+    cdef int typed = 0
+    cdef int64_t start
     cdef uint8_t operation = take_change(diff, &path, &document)
     if operation == REPLACE:
         append_text(out, b'{"op": "replace", "path": ', 26)
@@ -657,20 +686,42 @@ cdef int render_change(Cursor *diff, Output *out) except -1 nogil:
         append_text(out, b'{"op": "remove", "path": ', 25)
     append_quoted(&path, path.base, path.size, out)
     if operation != REMOVE:
+        start = out.size
+        value = document
         append_text(out, b', "value": ', 11)
-        render(&document, out)
-    return append_byte(out, c"}")
+        typed = render(&value, out)
+        if typed and exact:
+            out.size = start
+            append_text(out, b', "sql": ', 9)
+            start = out.size
+            typed = render_as_sql(&document, out)
+            quote_end(&path, start, out)
+    append_byte(out, c"}")
+    return typed
 
 
-cdef int render_diff(Cursor *diff, Output *out) except -1 nogil:
-    """Append the diffs in the rest of the cursor as a JSON array."""
+cdef int quote_end(Cursor *cursor, int64_t start, Output *out) except -1 nogil:
+    """Make the text from an offset on a JSON string."""
+    cdef int64_t size = out.size - start
+    # Escapes take up to six bytes: the text must not move while it is read.
+    reserve(out, 6 * size + 2)
+    append_quoted(cursor, out.data + start, size, out)
+    out.size -= size
+    memmove(out.data + start, out.data + start + size, out.size - start)
+    return 0
+
+
+cdef int render_diff(Cursor *diff, bint exact, Output *out) except -1 nogil:
+    """Append the diffs in the rest of the cursor as a JSON array; see ``render_change``."""
+    cdef int typed = 0
     cdef int64_t start = out.size
     append_byte(out, c"[")
     while remaining(diff):
         if out.size > start + 1:
             append_text(out, b", ", 2)
-        render_change(diff, out)
-    return append_byte(out, c"]")
+        typed |= render_change(diff, exact, out)
+    append_byte(out, c"]")
+    return typed
 
 
 def diff_to_text(const uint8_t[::1] data not None) -> str:
@@ -678,7 +729,7 @@ def diff_to_text(const uint8_t[::1] data not None) -> str:
     cdef Output out = empty_output()
     try:
         with nogil:
-            render_diff(&cursor, &out)
+            render_diff(&cursor, False, &out)
         return bytes_in(&out).decode()
     finally:
         release(&out)
@@ -692,7 +743,7 @@ def applied(const uint8_t[::1] document not None, const uint8_t[::1] changes not
     cdef bint is_applied
     try:
         with nogil:
-            is_applied = apply_diff(&patch, &before, &diff, &out)
+            is_applied = apply_diff(&patch, &before, &diff, False, &out)
         return bytes_in(&out).decode() if is_applied else None
     finally:
         release(&out)

@@ -377,8 +377,10 @@ cdef class RowBuilder:
         cdef Cursor changes = cursor_over(take(image, size), size, image.origin + image.position - size)
         cdef int64_t start = self.differences.text.size
         cdef int64_t data_size = column.data.size
-        if column.document.base == NULL or not apply_diff(&self.patch, &column.document, &changes, &column.data):
-            render_diff(&changes, &self.differences.text)
+        if column.document.base == NULL or not apply_diff(
+            &self.patch, &column.document, &changes, column.parameter != 0, &column.data
+        ):
+            self.typed_documents += render_diff(&changes, column.parameter != 0, &self.differences.text)
             self.variable_bytes += add_note(&self.differences, self.rows, index, start)
             clear_bit(self.present.row_bits.data, index)
             self.absent = True

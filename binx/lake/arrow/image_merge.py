@@ -216,7 +216,10 @@ def applied(document: str, differences: list[dict[str, Any]] | str) -> str | Non
         listed = parsed(differences) if isinstance(differences, str) else differences
         for difference in listed:
             root = [tree]
-            if not _apply(root, difference["op"], difference["path"], difference.get("value")):
+            action = difference["op"]
+            # Without a value, the difference has an SQL expression, whose document's text is not known.
+            value = None if action == "remove" else difference["value"]
+            if not _apply(root, action, difference["path"], value):
                 return None
             tree = root[0]
         return printed(tree)

@@ -59,7 +59,7 @@ def split_statement(parsed: Statement, own: Names, default_db: str, context: Sta
     """
 
     def key(table: NamedTable) -> tuple[str, str]:
-        return folded(default_db if table.db is None else table.db, table.name)
+        return folded(*table.qualified(default_db))
 
     match parsed:
         case CreateTable(temporary=True) | DropTables(temporary=True) | NotUnderstood(temporary=True):

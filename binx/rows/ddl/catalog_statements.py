@@ -102,11 +102,8 @@ class Applier:
                 self._set_database(parsed)
         return []
 
-    def _db(self, table: NamedTable) -> str:
-        return self.default_db if table.db is None else table.db
-
     def _find(self, table: NamedTable) -> TableDefinition | None:
-        return self.catalog.find(self._db(table), table.name)
+        return self.catalog.find(*table.qualified(self.default_db))
 
     def _server_charset(self) -> DeclaredCharset:
         collation = self.context.server_collation
@@ -117,8 +114,7 @@ class Applier:
 
     def _stub(self, table: NamedTable) -> TableDefinition:
         return TableDefinition(
-            self._db(table),
-            table.name,
+            *table.qualified(self.default_db),
             provenance=self.provenance,
             ddl=self.statement,
             server_id=self.context.server_id,
@@ -135,7 +131,7 @@ class Applier:
             return [self._drop(parsed.table)]
         previous = self._find(parsed.table)
         may_exist = parsed.if_not_exists and not self.context.committed
-        if may_exist and self.catalog.lookup(self._db(parsed.table), parsed.table.name) is not None:
+        if may_exist and self.catalog.lookup(*parsed.table.qualified(self.default_db)) is not None:
             return []
         if parsed.like is not None:
             definition = self._like(parsed.table, parsed.like)
@@ -201,7 +197,7 @@ class Applier:
 
     def _like(self, table: NamedTable, model: NamedTable) -> TableDefinition:
         definition = self._stub(table)
-        candidates = (catalog.lookup(self._db(model), model.name) for catalog in self.models)
+        candidates = (catalog.lookup(*model.qualified(self.default_db)) for catalog in self.models)
         source = next((candidate for candidate in candidates if candidate is not None), None)
         if source is None:
             return definition._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
@@ -225,7 +221,7 @@ class Applier:
         return provenance if provenance is Provenance.IF_NOT_EXISTS else self.provenance
 
     def _alter(self, parsed: AlterTable) -> list[Change]:
-        db = self._db(parsed.table)
+        db = parsed.table.qualified(self.default_db)[0]
         previous = self.catalog.lookup(db, parsed.table.name)
         changes: list[Change] = []
         if previous is None:
@@ -241,13 +237,13 @@ class Applier:
         for move in parsed.moves:
             changes += self._exchange_table(previous, move)
         new = parsed.new_name
-        if new is not None and (self._db(new), new.name) != (db, parsed.table.name):
+        if new is not None and new.qualified(self.default_db) != (db, parsed.table.name):
             changes += self._rename(parsed.table, new)
         return changes
 
     def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
         # A dump without database names describes the table in each; from here on, this one differs.
-        db = previous.db or self._db(parsed.table)
+        db = previous.db or parsed.table.qualified(self.default_db)[0]
         # What CONVERT TO CHARACTER SET DEFAULT means: to MySQL the charset of the session's default database;
         # to MariaDB the table's database's, with the collation that is that charset's default.
         charset = (
@@ -300,7 +296,7 @@ class Applier:
             return []
         if action.kind is PartitionMove.TABLE_TAKEN:
             return [self._drop(action.table)]
-        db, name = self._db(action.table), action.table.name
+        db, name = action.table.qualified(self.default_db)
         if table is None:
             return [Change(ChangeKind.CREATED, db, name)]
         definition = table._replace(db=db, name=name, foreign_keys=(), ddl=self.statement)
@@ -308,8 +304,8 @@ class Applier:
         return [Change(ChangeKind.CREATED, db, name, definition)]
 
     def _rename(self, old: NamedTable, new: NamedTable) -> list[Change]:
-        previous = self.catalog.lookup(self._db(old), old.name)
-        db = self._db(new)
+        previous = self.catalog.lookup(*old.qualified(self.default_db))
+        db, _ = new.qualified(self.default_db)
         stale = self.catalog.find(db, new.name)
         if stale is not None and (stale is not previous) and (stale.db, stale.name) == (db, new.name):
             self.catalog.remove(stale)
@@ -319,14 +315,14 @@ class Applier:
             definition = renamed_table(previous, new.name)._replace(db=db)
             self.catalog.put(definition)
         change = Change(ChangeKind.RENAMED, db, new.name, definition, previous)
-        former = self._db(old), old.name
+        former = old.qualified(self.default_db)
         return [change, *self._referring(former, lambda key: key._replace(db=db, table=new.name))]
 
     def _drop(self, table: NamedTable) -> Change:
         previous = self._find(table)
         if previous is not None:
             self.catalog.remove(previous)
-        return Change(ChangeKind.DROPPED, self._db(table), table.name, None, previous)
+        return Change(ChangeKind.DROPPED, *table.qualified(self.default_db), None, previous)
 
     def _drop_database(self, db: str) -> list[Change]:
         changes = [Change(ChangeKind.DROPPED, db, None)]

@@ -157,7 +157,7 @@ class _Effects:
                 yield from self._altered(parsed)
             case RenameTables():
                 for old, new in parsed.pairs:
-                    yield self._effect("renamed", old)._replace(new_db=self._db(new), new_table=new.name)
+                    yield self._renamed(old, new)
             case DropTables():
                 yield from (self._effect("dropped", table) for table in parsed.tables)
             case TruncateTable():
@@ -171,17 +171,18 @@ class _Effects:
                 for effect in named or [Effect("not_understood", self._default_db)]:
                     yield effect._replace(reason=parsed.reason)
 
-    def _db(self, table: NamedTable) -> str:
-        return self._default_db if table.db is None else table.db
-
     def _effect(self, action: str, table: NamedTable) -> Effect:
         """Return an effect on a table, by the table's previous name if known."""
-        db, name = self._db(table), table.name
+        db, name = table.qualified(self._default_db)
         for change in self._changes:
             previous = change.previous
             if previous is not None and same_name(previous.name, name) and previous.db in (db, ""):
                 return Effect(action, db, previous.name)
         return Effect(action, db, name)
+
+    def _renamed(self, old: NamedTable, new: NamedTable) -> Effect:
+        new_db, new_table = new.qualified(self._default_db)
+        return self._effect("renamed", old)._replace(new_db=new_db, new_table=new_table)
 
     def _change(self, kind: ChangeKind) -> Change | None:
         return next((change for change in self._changes if change.kind is kind), None)
@@ -192,7 +193,7 @@ class _Effects:
                 yield self._effect("dropped", parsed.table)
             elif change.kind is ChangeKind.CREATED:
                 yield self._defined(
-                    Effect("created", self._db(parsed.table), parsed.table.name),
+                    Effect("created", *parsed.table.qualified(self._default_db)),
                     change.definition,
                     parsed.keys,
                 )._replace(if_not_exists=parsed.if_not_exists, from_query=parsed.select)
@@ -217,10 +218,9 @@ class _Effects:
         for move in parsed.moves:
             yield from self._moved(parsed.table, move)
         if parsed.new_name is not None:
-            effect = self._effect("renamed", parsed.table)
-            new_db, new_table = self._db(parsed.new_name), parsed.new_name.name
-            if (effect.db, effect.table) != (new_db, new_table):
-                yield effect._replace(new_db=new_db, new_table=new_table)
+            effect = self._renamed(parsed.table, parsed.new_name)
+            if (effect.db, effect.table) != (effect.new_db, effect.new_table):
+                yield effect
 
     def _moved(self, table: NamedTable, move: MoveRows) -> Iterator[Effect]:
         """Yield what a clause did that moves rows, or makes a table of a partition or the reverse."""
@@ -231,7 +231,8 @@ class _Effects:
         if move.table is None:
             yield effect
             return
-        yield effect._replace(new_db=self._db(move.table), new_table=move.table.name)
+        new_db, new_table = move.table.qualified(self._default_db)
+        yield effect._replace(new_db=new_db, new_table=new_table)
         if move.kind is PartitionMove.TABLE_TAKEN:
             yield self._effect("dropped", move.table)
         elif move.kind is PartitionMove.TABLE_MADE:
@@ -244,8 +245,7 @@ class _Effects:
         references = (key.references for key in keys if key.references is not None)
         parents = tuple(
             Parent(
-                self._db(reference.table),
-                reference.table.name,
+                *reference.table.qualified(self._default_db),
                 reference.on_delete != NO_CHANGE,
                 () if reference.on_update == NO_CHANGE else reference.columns,
             )

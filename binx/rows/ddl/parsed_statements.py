@@ -15,6 +15,10 @@ class NamedTable(NamedTuple):
     db: str | None
     name: str
 
+    def qualified(self, default_db: str) -> tuple[str, str]:
+        """Return the table's database and name."""
+        return default_db if self.db is None else self.db, self.name
+
 
 class DeclaredCharset(NamedTuple):
     """A declared character set and collation of a column, table or database; None if not given."""
@@ -448,3 +452,22 @@ Statement: TypeAlias = (
     | DropDatabase
     | NotUnderstood
 )
+
+
+def changed_tables(parsed: Statement | None, default_db: str) -> tuple[tuple[str, str], ...]:
+    """Return the tables that a statement names to make, change or drop them, by database and name.
+
+    A table that is renamed has both names. Statements about databases name none.
+    """
+    named: tuple[NamedTable, ...] = ()
+    match parsed:
+        case CreateTable(table=table) | TruncateTable(table=table):
+            named = (table,)
+        case AlterTable():
+            others = (parsed.new_name, *(move.table for move in parsed.moves))
+            named = (parsed.table, *(table for table in others if table is not None))
+        case RenameTables():
+            named = tuple(table for pair in parsed.pairs for table in pair)
+        case DropTables(tables=tables) | NotUnderstood(tables=tables):
+            named = tables
+    return tuple(table.qualified(default_db) for table in named)

@@ -22,11 +22,10 @@ from binx.rows.ddl.parsed_statements import (
     CreateDatabase,
     CreateTable,
     DropDatabase,
-    DropTables,
     MoveRows,
-    NamedTable,
     NotUnderstood,
-    RenameTables,
+    TruncateTable,
+    changed_tables,
 )
 from binx.rows.ddl.parsed_statements import Statement as Parsed
 from binx.rows.logged_statements import Statement
@@ -172,24 +171,16 @@ def _changed(
     parsed: Parsed | None, default_db: str, context: StatementContext
 ) -> Iterator[tuple[str | None, str | None]]:
     """Yield the tables whose columns a statement may change."""
-
-    def qualified(table: NamedTable) -> tuple[str, str]:
-        return default_db if table.db is None else table.db, table.name
-
     match parsed:
-        case CreateTable():
-            if context.committed or not parsed.if_not_exists:
-                yield qualified(parsed.table)
-        case AlterTable() if not all(isinstance(action, MoveRows) for action in parsed.actions):
-            yield qualified(parsed.table)
-            yield from (qualified(table) for table in (parsed.new_name,) if table is not None)
-        case RenameTables():
-            yield from (qualified(table) for pair in parsed.pairs for table in pair)
-        case DropTables():
-            yield from map(qualified, parsed.tables)
-        case NotUnderstood():
-            yield from map(qualified, parsed.tables)
-            if not parsed.tables:
-                yield None, None
         case DropDatabase() | CreateDatabase(replaces=True):
             yield parsed.db, None
+        case NotUnderstood(tables=()):
+            yield None, None
+        case CreateTable(if_not_exists=True) if not context.committed:
+            return
+        case TruncateTable():
+            return
+        case AlterTable() if all(isinstance(action, MoveRows) for action in parsed.actions):
+            return
+        case _:
+            yield from changed_tables(parsed, default_db)

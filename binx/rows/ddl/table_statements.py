@@ -19,9 +19,8 @@ from binx.rows.ddl.parsed_statements import (
     CreateTable,
     DropDatabase,
     DropTables,
-    NamedTable,
-    NotUnderstood,
     RenameTables,
+    changed_tables,
 )
 from binx.rows.ddl.parsed_statements import Statement as SchemaStatement
 from binx.rows.logged_statements import Statement
@@ -68,33 +67,25 @@ def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | Non
 
 
 def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilter) -> TableEffect | None:
-    def first_taken(*names: NamedTable) -> tuple[str, str] | None:
-        qualified = ((name.db if name.db is not None else statement.db, name.name) for name in names)
-        return next((name for name in qualified if tables.takes(*name)), None)
-
-    if isinstance(parsed, CreateTable):
-        return _effect("create", first_taken(parsed.table), parsed.replaces or parsed.select)
-    if isinstance(parsed, DropTables):
-        return _effect("drop", first_taken(*parsed.tables), True)
     if isinstance(parsed, DropDatabase) or (isinstance(parsed, CreateDatabase) and parsed.replaces):
         is_meant = tables.takes_any_of(parsed.db)
         return TableEffect("drop", parsed.db, None, may_change_rows=True) if is_meant else None
-    if isinstance(parsed, RenameTables):
-        return _effect("rename", first_taken(*(name for pair in parsed.pairs for name in pair)), True)
-    if isinstance(parsed, AlterTable):
-        targets = [] if parsed.new_name is None else [parsed.new_name]
-        moved = [move.table for move in parsed.moves if move.table is not None]
-        name = first_taken(parsed.table, *targets, *moved)
-        if targets:
-            return _effect("rename", name, True)
-        return _effect("alter", name, _WITH_ROWS.search(statement.sql) is not None)
-    if isinstance(parsed, NotUnderstood):
-        return _effect(first_word(statement.sql) or "statement", first_taken(*parsed.tables), True)
-    return None
-
-
-def _effect(kind: str, name: tuple[str, str] | None, may_change_rows: bool) -> TableEffect | None:
-    return None if name is None else TableEffect(kind, *name, may_change_rows=may_change_rows)
+    name = next((name for name in changed_tables(parsed, statement.db) if tables.takes(*name)), None)
+    if name is None:
+        return None
+    kind, may_change_rows = first_word(statement.sql) or "statement", True
+    match parsed:
+        case CreateTable():
+            kind, may_change_rows = "create", parsed.replaces or parsed.select
+        case DropTables():
+            kind = "drop"
+        case RenameTables():
+            kind = "rename"
+        case AlterTable() if parsed.new_name is not None:
+            kind = "rename"
+        case AlterTable():
+            kind, may_change_rows = "alter", _WITH_ROWS.search(statement.sql) is not None
+    return TableEffect(kind, *name, may_change_rows=may_change_rows)
 
 
 def state_command(logs: Sequence[str], table: tuple[str, str], at: str, *options: str) -> str:

@@ -328,8 +328,11 @@ def _json_assignments(text: str, names: dict[str, str]) -> bytes:
                 continue
             cell = operation["op"] == "insert" and operation["path"].endswith("]")
             function = "JSON_ARRAY_INSERT" if cell else f"JSON_{operation['op'].upper()}"
-            document = text_literal(_to_json(operation["value"]), escapes=True)
-            value = f"{function}({value}, {path}, CAST({document} AS JSON))"
+            # The text of a value of an SQL type loses the type.
+            document = operation.get("sql")
+            if document is None:
+                document = f"CAST({text_literal(_to_json(operation['value']), escapes=True)} AS JSON)"
+            value = f"{function}({value}, {path}, {document})"
         if operations:
             assignments.append(f"{names[column]}={value}")
     return ", ".join(assignments).encode()

@@ -245,7 +245,8 @@ class SqlScript:
 
     def _unlogged(self, begin: Begin) -> str:
         """Exclude what follows from the binary log of the server that runs it."""
-        automatic = "SET @@session.gtid_next='AUTOMATIC';\n" if _has_mysql_gtid(begin) else ""
+        is_set = _has_mysql_gtid(begin) or (self._gtid is not None and self._flavour is Flavour.MYSQL)
+        automatic = "SET @@session.gtid_next='AUTOMATIC';\n" if is_set else ""
         return f"{automatic}SET @@session.sql_log_bin=0;\n"
 
     def _statement(self, statement: Statement) -> bytes:

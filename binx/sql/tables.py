@@ -60,9 +60,8 @@ _UNKNOWN_GENERATED = (
     " there are any, give --schema FILE, as written by mysqldump --no-data"
 )
 _TYPED_DOCUMENTS = (
-    "JSON documents of {tables} have values of SQL types that columns alone give (BIT, BLOB …), of partial"
-    " dates, or of SQL types in documents that were logged in parts; SQL makes them numbers and strings, as"
-    " mysqldump does, and --format binlog keeps them"
+    "JSON documents of {tables} have values of SQL types that columns alone give (BIT, BLOB …), or partial"
+    " dates; SQL makes them numbers and strings, as mysqldump does, and --format binlog keeps them"
 )
 
 _REPLACED = (

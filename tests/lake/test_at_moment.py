@@ -408,7 +408,7 @@ def test_the_output_is_named_after_a_format_that_is_written(
         return
     assert ended.code == 2
     assert (
-        f"ends in one of .parquet, .csv, .sql, found {Path(name).suffix}; or choose its --format" in ended.err
+        f"ends in one of .csv, .parquet, .sql, found {Path(name).suffix}; or choose its --format" in ended.err
     )
     assert not (tmp_path / name).exists()
 

@@ -104,13 +104,17 @@ def with_values(line: str, shop: Shop) -> str:
     """An example with the shop's own GTID and times in place of those that it shows.
 
     No server runs here: what is for one is passed on. Where deletes are undone, those are left out that the
-    shop logged with minimal images, as binx's refusal advises.
+    shop logged with minimal images, as binx's refusal advises. Where the output is a reversed log, the
+    transaction is one without products, whose columns moved later.
     """
-    moment = committed(shop.folder, shop.demo["gtid"])
+    gtid = shop.demo["gtid"]
+    moment = committed(shop.folder, gtid)
+    if "--reverse" in line and "--format" not in line:
+        gtid = gtid.replace("1006", "824")
     span = [f"{moment + timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (-5, 5)]
     for shown, real in [
-        (GTID, shop.demo["gtid"]),
-        ("UUID:1006", shop.demo["gtid"]),
+        (GTID, gtid),
+        ("UUID:1006", gtid),
         (SINCE, span[0]),
         (UNTIL, span[1]),
         ("| less", "| cat"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from binx.errors import RefusedError
@@ -10,7 +9,7 @@ from binx.event.format import Flavour, FormatDescription
 from binx.event.rows_events import RowsFlag
 from binx.rows.batches import ChangeBatch
 from binx.rows.change_groups import BatchImages
-from binx.rows.columns.names import ResolvedTable, key_positions
+from binx.rows.columns.names import ResolvedColumn, ResolvedTable, key_positions
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.tokens import identifier
@@ -24,10 +23,7 @@ _EXACT_COLLATIONS = {
 """First version with a collation that distinguishes all characters and trailing spaces, by flavour."""
 
 _PADDING_COLLATION = "utf8mb4_bin"
-_DATES_WITH_CLOCKS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _ROW_PERIODS = frozenset({"row_start", "row_end"})
-_CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
-_ON_UPDATE = re.compile(r"\bon\s+update\b", re.IGNORECASE)
 _MOST_NAMED = 3
 """Maximum number of tables named in a warning."""
 
@@ -141,10 +137,23 @@ class SqlTable:
         self.names = [identifier(column.source_name) for column in resolved.columns]
         self.writable = [index for index, column in enumerate(self.columns) if column.generated is None]
         self.key = key_positions(self.columns)
-        ddl = "" if resolved.definition is None else resolved.definition.ddl
-        explicit = _CREATE.match(ddl) is not None and not _ON_UPDATE.search(ddl)
-        kinds = _DATES_WITH_CLOCKS - {Kind.DATETIME} if explicit else _DATES_WITH_CLOCKS
-        self.guarded = frozenset(index for index in self.writable if self.columns[index].type.kind in kinds)
+        self.guarded = frozenset(
+            index for index in self.writable if _may_follow_clock(self.columns[index], resolved)
+        )
+
+
+def _may_follow_clock(column: ResolvedColumn, table: ResolvedTable) -> bool:
+    """Whether a server may set the column to the current time in an UPDATE that does not assign it."""
+    if column.type.kind is not Kind.DATETIME:
+        return column.type.kind is Kind.TIMESTAMP
+    definition = table.definition
+    if definition is None or definition.unknown is not None or table.unfit is not None:
+        return True
+    # CREATE TABLE IF NOT EXISTS may have found another table.
+    declared = (
+        None if definition.provenance is Provenance.IF_NOT_EXISTS else definition.column(column.source_name)
+    )
+    return declared is None or bool(declared.on_update)
 
 
 def refuse_table(resolved: ResolvedTable) -> None:

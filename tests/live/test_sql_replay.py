@@ -157,7 +157,14 @@ COMPRESSED = {
         "SET GLOBAL log_bin_compress = OFF, GLOBAL log_bin_compress_min_len = DEFAULT;",
     ),
 }
+LIKE = """
+CREATE DATABASE small; USE small;
+CREATE TABLE model (id INT PRIMARY KEY, n INT, at DATETIME(3) ON UPDATE CURRENT_TIMESTAMP(3));
+CREATE TABLE t LIKE model; INSERT INTO t VALUES (1, 0, '2020-01-01'), (2, 0, NULL);
+UPDATE t SET n = 1, at = at;
+"""
 CASES: dict[str, tuple[str | bytes, str, int]] = {
+    "times that follow the clock, of a table made like another": (LIKE, "SELECT * FROM small.t", 2),
     "rows without a key": (KEYLESS, "SELECT HEX(t), d FROM small.k ORDER BY 1, 2", 13),
     "bytes that no text in UTF-8 stands for": (TWICE, "SELECT HEX(a), HEX(b), c FROM small.t ORDER BY c", 3),
     "members whose texts are alike": (ALIKE, "SELECT id, e + 0, s + 0 FROM small.t ORDER BY id", 6),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _PULL = "binx pull mysql://USER@HOST:PORT copies logs from a server"
-_CLIENT = "give it to mysqlbinlog, with the log that binx extract writes"
 
 INSTEAD = {
     name: instead
@@ -28,7 +27,7 @@ INSTEAD = {
         "only binx show and binx events print the statements that are logged with rows":
             "--skip-annotate-row-events",
         "run SET sql_log_bin = 0 before the SQL that binx extract writes": "-D --disable-log-bin",
-        _CLIENT: "-i --idempotent --skip-gtids",
+        "give it to mysqlbinlog, with the log that binx extract writes": "-i --idempotent --skip-gtids",
         "the SQL that binx extract writes sets its character set": "--set-charset",
         "binx has the character sets of both servers": "--character-sets-dir",
         "binx extract copies events in the size that they have": "--binlog-row-event-max-size",

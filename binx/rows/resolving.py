@@ -59,7 +59,7 @@ class TableResolver:
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
         self._last_columns: dict[_TableKey, tuple[Column, ...]] = {}
-        self._met: dict[_TableKey, list[tuple[int, ResolvedTable]]] = {}
+        self._resolved_from: dict[_TableKey, list[tuple[int, ResolvedTable]]] = {}
         self.tables: list[TableChanges] = []
         self.widths: dict[bytes, list[int | None]] = {}
 
@@ -85,9 +85,9 @@ class TableResolver:
             self._maps.set_computed(number, computed)
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None
-        met = self._met.setdefault((changes.db, changes.name), [])
-        if not met or met[-1][1] != resolved:
-            met.append((valid_from, resolved))
+        earlier = self._resolved_from.setdefault((changes.db, changes.name), [])
+        if not earlier or earlier[-1][1] != resolved:
+            earlier.append((valid_from, resolved))
         layout = tuple(self._maps.columns(number))
         versions = self._versions.setdefault((changes.db, changes.name, layout), [])
         for known in versions:
@@ -99,9 +99,9 @@ class TableResolver:
 
     def resolved_at(self, version: int, db: str, name: str) -> ResolvedTable | None:
         """Return a table as its rows were last read up to a commit version; None if none were."""
-        met = self._met.get((db, name), [])
-        index = bisect_right(met, version, key=itemgetter(0))
-        return met[index - 1][1] if index else None
+        earlier = self._resolved_from.get((db, name), [])
+        index = bisect_right(earlier, version, key=itemgetter(0))
+        return earlier[index - 1][1] if index else None
 
     def _warn_of_other_columns(self, table_map: TableMap) -> None:
         """Warn if a table's columns changed since its last table map without a logged statement."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from binx.errors import BinxError
@@ -89,10 +90,10 @@ class NamesToday:
             except BinxError:
                 # What can be read of it is undone under the names known so far.
                 continue
-        self.has_renamed = any(effect.action == "renamed" for effects in self._effects for effect in effects)
-        effects = [effect for effects in self._effects for effect in effects]
-        self._written = {(one.db, one.table) for one in effects} | {
-            (one.new_db, one.new_table) for one in effects
+        every = [*chain.from_iterable(self._effects)]
+        self.has_renamed = any(effect.action == "renamed" for effect in every)
+        self._written = {(one.db, one.table) for one in every} | {
+            (one.new_db, one.new_table) for one in every
         }
         self._tables: dict[tuple[int, int], tuple[ResolvedTable, TableToday]] = {}
         self._changes: dict[tuple[int, int], tuple[TableChanges, TableChanges]] = {}
@@ -277,7 +278,7 @@ def _in_place(then: ResolvedTable, today: ResolvedTable) -> bool:
     own = [column for column in then.columns if not is_hash(column.source_name)]
     if definition is None or definition.unknown is not None or len(own) > len(definition.columns):
         return False
-    # Hidden hashes stand behind all other columns.
+    # Hidden hashes stand after all other columns.
     if len(own) < len(then.columns) and len(own) < len(definition.columns):
         return False
     for old, new, declared in zip(own, today.columns, definition.columns, strict=False):

@@ -15,6 +15,7 @@ from tests.conftest import TESTDATA
 from tests.exports import export
 
 Kind = TypeVar("Kind", bound=Server)
+_GTID_MODES = ("OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
 
 
 def _folder(name: str, programs: Programs | None, default: str) -> Path:
@@ -87,3 +88,14 @@ def export_last(server: Server, data: Path) -> None:
     """Close the server's log and put its changes into a data set."""
     server.flush_logs()
     export(data, server.binlogs()[-2:-1])
+
+
+def set_gtid_mode(server: Server, wanted: str) -> None:
+    """Have a server of MySQL number transactions otherwise, by all modes on the way; MariaDB has one way."""
+    if isinstance(server, MariaDBServer):
+        return
+    ((now,),) = server.query("SELECT @@GLOBAL.gtid_mode")
+    place, target = _GTID_MODES.index(str(now)), _GTID_MODES.index(wanted)
+    while place != target:
+        place += 1 if target > place else -1
+        server.sql(f"SET GLOBAL gtid_mode = {_GTID_MODES[place]}")

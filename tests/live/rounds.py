@@ -16,7 +16,7 @@ from typing import Any
 from binx.rows.ddl.catalog import Catalog
 from testdata.servers import Server, ServerError
 from tests.exports import export
-from tests.live.logs import empty
+from tests.live.logs import empty, set_gtid_mode
 from tests.live.reading import compare_with_listing
 from tests.live.state import final_state
 from tests.live.tables_at_end import TableAtEnd, compare_servers, compare_state, loaded_state, read_tables
@@ -24,7 +24,6 @@ from tests.live.workload.changes import LOAD_FILE
 from tests.live.workload.sessions import last_settings
 from tests.live.workload.workload import Workload
 
-GTID_MODES = ("OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
 MOST_OF_AN_ERROR = 1000
 LOST_FILE = "read by LOAD DATA"
 """What a loss speaks of that is none of the data set's tables."""
@@ -175,7 +174,7 @@ class Round:
     def _replayed(self, pieces: Callable[[], Iterator[Path]], *, json_as_values: bool) -> list[str]:
         """What differs when an empty server has run some files, binary logs or SQL."""
         self._empty(self.replica)
-        self._set_gtid_mode(self.replica, "ON_PERMISSIVE")
+        set_gtid_mode(self.replica, "ON_PERMISSIVE")
         try:
             for piece in pieces():
                 sql = piece.suffix == ".sql"
@@ -183,7 +182,7 @@ class Round:
         except ServerError as error:
             return [f"{str(error)[:MOST_OF_AN_ERROR]}"]
         finally:
-            self._set_gtid_mode(self.replica, "ON")
+            set_gtid_mode(self.replica, "ON")
         return compare_servers(self._tables, read_tables(self.replica), json_as_values=json_as_values)
 
     def _extracted(self, form: str) -> Iterator[Path]:
@@ -213,7 +212,7 @@ class Round:
     def _empty(self, server: Server) -> None:
         for setting in last_settings(mariadb=self.mariadb):
             server.sql(setting)
-        self._set_gtid_mode(server, "ON")
+        set_gtid_mode(server, "ON")
         self._end_prepared(server)
         empty(server)
 
@@ -228,12 +227,3 @@ class Round:
                 names.append(f"X'{digits[:cut]}',X'{digits[cut:]}',{number}")
         for name in names:
             server.sql(f"XA ROLLBACK {name}")
-
-    def _set_gtid_mode(self, server: Server, wanted: str) -> None:
-        if self.mariadb:
-            return
-        ((now,),) = server.query("SELECT @@GLOBAL.gtid_mode")
-        place, target = GTID_MODES.index(str(now)), GTID_MODES.index(wanted)
-        while place != target:
-            place += 1 if target > place else -1
-            server.sql(f"SET GLOBAL gtid_mode = {GTID_MODES[place]}")

@@ -21,7 +21,7 @@ from binx.slices.search import Selected
 from testdata.expected import rows_document, server_facts, tables_of
 from testdata.servers import MySQLServer, Server
 from tests.conftest import SHOPS, TESTDATA
-from tests.live.logs import FOLDERS, empty, logs_of, needed, run_on_empty, shop_of
+from tests.live.logs import FOLDERS, empty, logs_of, needed, run_on_empty, set_gtid_mode, shop_of
 
 MYSQL = TESTDATA / "mysql-9.7"
 SMALL = [
@@ -144,12 +144,12 @@ def test_a_log_of_mysql_without_gtids_comes_back_with_its_rows(mysql: MySQLServe
     expected = json.loads((MYSQL / "small" / "anonymous_gtids.expected.json").read_text())
     path = slice_of([MYSQL / "small" / "anonymous_gtids.binlog"], tmp_path / "slice")
     # Only a server that takes transactions with and without GTIDs takes these, and gives them no GTIDs.
-    mysql.sql("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+    set_gtid_mode(mysql, "ON_PERMISSIVE")
     try:
         replay(mysql, path, tmp_path)
         found = rows_document(mysql)
     finally:
-        mysql.sql("SET GLOBAL gtid_mode = ON")
+        set_gtid_mode(mysql, "ON")
     assert found == expected
 
 

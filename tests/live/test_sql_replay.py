@@ -17,7 +17,7 @@ from testdata.expected import rows_document
 from testdata.servers import MySQLServer, Server, ServerError
 from testdata.small import split_sections
 from tests.live.connection import Connection
-from tests.live.logs import FOLDERS, empty, logs_of, run_on_empty, shop_of
+from tests.live.logs import FOLDERS, empty, logs_of, run_on_empty, set_gtid_mode, shop_of
 from tests.slices.sql.sql_of import everything, sql_of
 
 NOT_WRITTEN = {("mariadb", "standalone")}
@@ -340,20 +340,17 @@ def test_tables_with_rows_follow_transactions_with_gtids_without_one(mysql: MySQ
     mysql.sql(
         "CREATE DATABASE small; CREATE TABLE small.a (id INT PRIMARY KEY); INSERT INTO small.a VALUES (1)"
     )
-    modes = ("ON_PERMISSIVE", "OFF_PERMISSIVE")
     try:
-        for mode in modes:
-            mysql.sql(f"SET GLOBAL gtid_mode = {mode}")
+        set_gtid_mode(mysql, "OFF_PERMISSIVE")
         mysql.sql("CREATE TABLE small.b AS SELECT id + 1 AS id FROM small.a; INSERT INTO small.b VALUES (9)")
         mysql.flush_logs()
         text = sql_of(*mysql.binlogs()[:-1])
         assert b"SET @@session.sql_log_bin=0;" in text
-        mysql.sql("SET GLOBAL gtid_mode = ON_PERMISSIVE")
+        set_gtid_mode(mysql, "ON_PERMISSIVE")
         run_on_empty(mysql, text)
         assert mysql.query("SELECT id FROM small.b ORDER BY id") == [("2",), ("9",)]
     finally:
-        for mode in ("ON_PERMISSIVE", "ON"):
-            mysql.sql(f"SET GLOBAL gtid_mode = {mode}")
+        set_gtid_mode(mysql, "ON")
 
 
 PARTS = r"""

@@ -300,7 +300,7 @@ class LoadedChains:
                 yield other
 
     def gaps(self, name: str) -> Iterator[LogLoss]:
-        """Yield what is missing or out of order before a log of a chain, or behind its last one.
+        """Yield what is missing or out of order before a log of a chain, or after its last one.
 
         Logs before the first one of a base name are not missing, nor are those behind a server's last one.
         """

@@ -10,33 +10,17 @@ from binx.errors import AbsentError, RefusedError
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection
 from binx.log.selection.times import Position
-from binx.slices.extraction import ExtractReport
 from binx.slices.options import ExtractOptions
 from binx.undo.extract_undo import extract_undo
 from testdata.servers import Server
-from tests.live.logs import empty, log_of, logs_of
-from tests.live.undo.test_undo import MOVED
+from tests.live.logs import logs_of
+from tests.live.undo.test_undo import MOVED, undo_since
 
 MISTAKE = (
     "USE small; UPDATE t SET v = v + 10, note = 'x'; DELETE FROM t WHERE id = 2; INSERT INTO t VALUES"
     " (9, 9, 'z', 7, NULL); DELETE FROM gone"
 )
 WAS = [("1", "1", "a"), ("2", "2", "b"), ("3", "3", "c")]
-
-
-def reverse(
-    server: Server, since: str, undo: Path, mistake: str = MISTAKE, options: ExtractOptions | None = None
-) -> ExtractReport:
-    """What undoes a mistake, given the logs up to the end of what was run since."""
-    empty(server)
-    server.sql(MOVED)
-    server.flush_logs()
-    log_of(server, mistake)
-    log_of(server, f"USE small; {since}")
-    *logs, _ = [str(path) for path in server.binlogs()]
-    start, stop = Position(Path(logs[-2]).name, 4), Position(Path(logs[-1]).name, 4)
-    with open_chain(logs) as chain:
-        return extract_undo(chain, Selection(start=start, stop=stop), str(undo), options)
 
 
 def apply(server: Server, undo: Path) -> None:
@@ -89,7 +73,7 @@ def metadata(request: pytest.FixtureRequest, server: Server) -> object:
 def test_rows_are_undone_under_the_names_of_today(
     server: Server, since: str, name: str, columns: str, tmp_path: Path
 ) -> None:
-    report = reverse(server, since, tmp_path / "undo")
+    report = undo_since(server, MISTAKE, since, tmp_path / "undo")
     apply(server, tmp_path / "undo")
     assert server.query(f"SELECT {columns} FROM {name} WHERE id < 10 ORDER BY id") == WAS
     dropped = "small.gone was dropped since: its rows are not undone"
@@ -119,7 +103,7 @@ def test_columns_in_other_places_are_refused_with_the_way_on(
     server: Server, since: str, tmp_path: Path
 ) -> None:
     with pytest.raises(RefusedError, match=r"changes in small\.t, whose columns .*--format sql"):
-        reverse(server, since, tmp_path / "undo")
+        undo_since(server, MISTAKE, since, tmp_path / "undo")
     assert not (tmp_path / "undo").exists()
     with open_chain([str(log) for log in server.binlogs()[:-1]]) as chain:
         wanted = Selection(
@@ -134,7 +118,7 @@ def test_columns_in_other_places_are_refused_with_the_way_on(
 
 def test_where_all_that_changed_was_dropped_since_nothing_is_written(server: Server, tmp_path: Path) -> None:
     with pytest.raises(AbsentError, match=r"small\.gone was dropped since: its rows are not undone"):
-        reverse(server, "DROP TABLE gone", tmp_path / "undo", "USE small; DELETE FROM gone")
+        undo_since(server, "USE small; DELETE FROM gone", "DROP TABLE gone", tmp_path / "undo")
 
 
 def test_names_of_today_go_with_names_of_other_databases(server: Server, tmp_path: Path) -> None:
@@ -144,7 +128,7 @@ def test_names_of_today_go_with_names_of_other_databases(server: Server, tmp_pat
         "INSERT INTO another.items SELECT * FROM items; CREATE TABLE another.gone LIKE gone"
     )
     options = ExtractOptions(databases={"small": "another"})
-    reverse(server, since, tmp_path / "undo", options=options)
+    undo_since(server, MISTAKE, since, tmp_path / "undo", options)
     apply(server, tmp_path / "undo")
     assert server.query("SELECT id, v, note FROM another.items ORDER BY id") == WAS
     assert len(server.query("SELECT id FROM small.items")) == 3
@@ -162,16 +146,9 @@ def test_names_of_today_go_with_names_of_other_databases(server: Server, tmp_pat
 )
 def test_rows_that_came_since_are_found_under_all_names(server: Server, since: str, tmp_path: Path) -> None:
     """A foreign key would take them along."""
-    empty(server)
-    server.sql(f"{MOVED} ALTER TABLE t ADD FOREIGN KEY (o) REFERENCES owner (id) ON DELETE CASCADE")
-    server.flush_logs()
-    log_of(server, "USE small; INSERT INTO owner VALUES (5)")
-    log_of(server, f"USE small; {since}")
-    *logs, _ = [str(path) for path in server.binlogs()]
-    start, stop = Position(Path(logs[-2]).name, 4), Position(Path(logs[-1]).name, 4)
-    refused = pytest.raises(RefusedError, match=r"rows of small\.(t|items) came since that refer to")
-    with open_chain(logs) as chain, refused:
-        extract_undo(chain, Selection(start=start, stop=stop), str(tmp_path / "undo"))
+    tables = f"{MOVED} ALTER TABLE t ADD FOREIGN KEY (o) REFERENCES owner (id) ON DELETE CASCADE"
+    with pytest.raises(RefusedError, match=r"rows of small\.(t|items) came since that refer to"):
+        undo_since(server, "USE small; INSERT INTO owner VALUES (5)", since, tmp_path / "undo", tables=tables)
 
 
 def test_versioning_that_was_dropped_since_is_refused(mariadb: Server, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection
 from binx.log.selection.times import Position
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extraction import extract
+from binx.slices.extraction import ExtractReport, extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.sql.write import write_sql
 from binx.undo import joined_rows
@@ -279,6 +279,26 @@ INSERT INTO gone VALUES (1);
 """
 
 
+def undo_since(
+    server: Server,
+    mistake: str,
+    since: str,
+    undo: Path,
+    options: ExtractOptions | None = None,
+    tables: str = MOVED,
+) -> ExtractReport:
+    """Write what undoes a mistake, given the logs up to the end of what was run since."""
+    empty(server)
+    server.sql(tables)
+    server.flush_logs()
+    log_of(server, mistake)
+    log_of(server, f"USE small; {since}")
+    *logs, _ = [str(path) for path in server.binlogs()]
+    start, stop = Position(Path(logs[-2]).name, 4), Position(Path(logs[-1]).name, 4)
+    with open_chain(logs) as chain:
+        return extract_undo(chain, Selection(start=start, stop=stop), str(undo), options)
+
+
 @pytest.mark.parametrize(
     ("since", "name", "columns"),
     [
@@ -314,20 +334,9 @@ def test_rows_are_undone_under_the_names_of_today(
     server: Server, since: str, name: str, columns: str, tmp_path: Path
 ) -> None:
     """What was dropped is listed."""
-    empty(server)
-    server.sql(MOVED)
-    server.flush_logs()
-    log_of(
-        server, "USE small; UPDATE t SET v = v + 10, note = 'x'; DELETE FROM t WHERE id = 2; DELETE FROM gone"
-    )
-    log_of(server, f"USE small; {since}")
-    *logs, _ = [str(path) for path in server.binlogs()]
-    start, stop = Position(Path(logs[-2]).name, 4), Position(Path(logs[-1]).name, 4)
+    mistake = "USE small; UPDATE t SET v = v + 10, note = 'x'; DELETE FROM t WHERE id = 2; DELETE FROM gone"
     undo = tmp_path / "undo.sql"
-    with open_chain(logs) as chain:
-        report = extract_undo(
-            chain, Selection(start=start, stop=stop), str(undo), ExtractOptions(SliceFormat.SQL)
-        )
+    report = undo_since(server, mistake, since, undo, ExtractOptions(SliceFormat.SQL))
     told = " ".join(report.damage)
     assert ("columns of small.t were dropped since" in told) == ("DROP COLUMN old" in since)
     assert ("small.gone was dropped since: its rows are not undone" in told) == ("DROP TABLE gone" in since)

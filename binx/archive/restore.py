@@ -25,7 +25,8 @@ from binx.slices.extraction import ExtractReport, extract
 from binx.source import READ_BYTES
 from binx.source.log_names import number_of
 from binx.source.opening import decompressed, decrypted
-from binx.storage.output import STANDARD_OUTPUT, open_output
+from binx.storage.output import open_output
+from binx.storage.output_errors import STANDARD_OUTPUT
 from binx.storage.store import Store
 
 _LATEST = 2**63 - 1

@@ -23,7 +23,7 @@ from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
 from binx.log.binlog_file import BinlogFile
 from binx.log.chain.ends import known_facts
-from binx.log.succession import LogFacts, differences, follows, follows_at_once, lost_gtids
+from binx.log.succession import LogFacts, is_next
 from binx.rows.ddl.catalog import Catalog
 from binx.source.log_names import next_name, number_of
 from binx.storage.store import MANIFESTS, Store, open_store
@@ -110,22 +110,23 @@ def find_continuation(store: Store, file: BinlogFile, rules: PersonalData | None
         return None
     facts = known_facts(file)
     prefix = f"{escape_name(next_name(file.name, -1))}."
-    for is_same_id in (True, False):
-        for manifest_name in store.names(MANIFESTS):
-            if not (manifest_name.startswith(prefix) and manifest_name.endswith(".json")):
-                continue
-            path = f"{MANIFESTS}/{manifest_name}"
-            try:
-                beginning = _end_state(store, _read(store, path), facts, rules, is_same_id=is_same_id)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
-                raise OutputError(
-                    f"its record of the previous log cannot be read: {error}; delete it and export its"
-                    " log again",
-                    path=store.path(path).partition("?")[0],
-                ) from error
-            if beginning is not None:
-                return beginning
-    return None
+    of_another_id: Beginning | None = None
+    for manifest_name in store.names(MANIFESTS):
+        if not (manifest_name.startswith(prefix) and manifest_name.endswith(".json")):
+            continue
+        path = f"{MANIFESTS}/{manifest_name}"
+        try:
+            manifest = _read(store, path)
+            beginning = _end_state(store, manifest, facts, rules)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+            raise OutputError(
+                f"its record of the previous log cannot be read: {error}; delete it and export its log again",
+                path=store.path(path).partition("?")[0],
+            ) from error
+        if beginning is not None and manifest["source"]["server_id"] == facts.server_id:
+            return beginning
+        of_another_id = of_another_id or beginning
+    return of_another_id
 
 
 def _read(store: Store, path: str) -> dict[str, Any]:
@@ -135,17 +136,14 @@ def _read(store: Store, path: str) -> dict[str, Any]:
 
 
 def _end_state(
-    store: Store, manifest: dict[str, Any], after: LogFacts, rules: PersonalData | None, *, is_same_id: bool
+    store: Store, manifest: dict[str, Any], after: LogFacts, rules: PersonalData | None
 ) -> Beginning | None:
     """Return a manifest's end state, if the server wrote a log directly after its own."""
     end, source = manifest.get("behind"), manifest.get("source")
     if end is None or source is None:
         return None
-    before = _manifest_facts(source, end)
-    # The server id may change between two logs; then GTIDs must prove that they belong to one chain.
-    if (before.server_id == after.server_id) is not is_same_id or not (is_same_id or after.gtids_before):
-        return None
-    if not _is_next(manifest, before, after):
+    content = None if _is_selected(manifest) else GtidSet.parse(manifest["gtid_set"])
+    if not is_next(_manifest_facts(source, end), content, after):
         return None
     catalog = Catalog()
     if end["tables"] is not None:
@@ -175,24 +173,6 @@ def _manifest_facts(source: dict[str, Any], end: dict[str, Any]) -> LogFacts:
         ended=end["ended"],
         gtids_before=None if listed is None else GtidSet.parse(listed),
     )
-
-
-def _is_next(manifest: dict[str, Any], before: LogFacts, after: LogFacts) -> bool:
-    """Return whether the server wrote a log directly after that of a manifest."""
-    if before.flavour is not after.flavour or not follows(before, after):
-        return False
-    content = None if _is_selected(manifest) else GtidSet.parse(manifest["gtid_set"])
-    if before.ended is None:
-        # The server crashed or is still writing the log: only GTIDs prove that the export covered all of it.
-        if not (after.created and content) or after.previous_gtids is None:
-            return False
-    elif not follows_at_once(before, after):
-        return False
-    if before.gtids_before is None or after.gtids_before is None:
-        return before.gtids_before is after.gtids_before
-    if content is None:
-        return not lost_gtids(before, after)
-    return not any(differences(before, content, after))
 
 
 def _is_selected(manifest: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, OutputError, RefusedError, SourceError
 from binx.source.wording import listed
 from binx.storage.locking import LockedError
-from binx.storage.output import output_errors
+from binx.storage.output_errors import output_errors
 from binx.storage.store import LOCK, MANIFESTS, LocalStore, open_store
 
 STAGING = "_staging"

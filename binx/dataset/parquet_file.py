@@ -16,7 +16,7 @@ from binx.dataset.transaction import StagedFiles, WrittenFile
 from binx.log.index.transactions import index_schema
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.storage.hashing import HashedFile
-from binx.storage.output import output_errors
+from binx.storage.output_errors import output_errors
 
 if TYPE_CHECKING:
     from binx.rows.batches import ChangeBatch

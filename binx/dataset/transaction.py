@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.dataset import ATTEMPTS, STAGING, DataSet, escape_name, manifest_name
 from binx.errors import OutputError
-from binx.storage.output import output_errors, synchronize
+from binx.storage.output import synchronize
+from binx.storage.output_errors import output_errors
 from binx.storage.store import LocalStore, Store
 
 if TYPE_CHECKING:

@@ -173,6 +173,30 @@ def is_rotation(ended: int, begun: int) -> bool:
     return abs(begun - ended) <= ROTATION_SECONDS
 
 
+def is_next(before: LogFacts, content: GtidSet | None, after: LogFacts) -> bool:
+    """Return whether a server certainly wrote a log directly after another one, and nothing between them.
+
+    Args:
+        content: the GTIDs in the earlier log; None if they are not all known.
+    """
+    if before.flavour is not after.flavour or not follows(before, after):
+        return False
+    # The server id may change between two logs; then GTIDs must prove that they belong to one chain.
+    if before.server_id != after.server_id and not after.gtids_before:
+        return False
+    if before.ended is None:
+        # The server crashed or is still writing the log: only GTIDs prove that the content is all of it.
+        if not (after.created and content) or after.previous_gtids is None:
+            return False
+    elif not follows_at_once(before, after):
+        return False
+    if before.gtids_before is None or after.gtids_before is None:
+        return before.gtids_before is after.gtids_before
+    if content is None:
+        return not lost_gtids(before, after)
+    return not any(differences(before, content, after))
+
+
 def problems_between(
     before: LogFacts, after: LogFacts, content: Callable[[], GtidSet | None]
 ) -> Iterator[ChainProblem]:

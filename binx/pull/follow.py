@@ -36,7 +36,7 @@ from binx.pull.transfer import SILENT_PERIODS, Progress, Transfer, first_log
 from binx.source.log_names import number_of
 from binx.source.wording import counted
 from binx.storage.locking import hold_lock
-from binx.storage.output import output_errors
+from binx.storage.output_errors import output_errors
 
 _SHORTEST_SILENCE = 1.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.2, 30.0

@@ -26,7 +26,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, event_size
 from binx.pull.checks import LastTransaction, LogChecks
 from binx.source.log_names import number_of
-from binx.storage.output import output_errors, synchronize
+from binx.storage.output import synchronize
+from binx.storage.output_errors import output_errors
 
 _FLAGS = 17
 _NOT_COMPARED = (slice(13, 17), slice(19 + 2 + 50, 19 + 2 + 50 + 4), slice(-4, None))

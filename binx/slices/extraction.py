@@ -19,7 +19,8 @@ from binx.log.chain.chain import ChainLog
 from binx.log.selection.selection import Selection
 from binx.slices.options import OPERATIONS, ExtractOptions, SliceFormat
 from binx.slices.search import Search
-from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
+from binx.storage.output import OutputStream, open_output
+from binx.storage.output_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog

@@ -6,14 +6,30 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from binx.errors import OutputError
-from binx.storage.output import output_errors
+from binx.storage.output_errors import output_errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class LockedError(OutputError):
     """Another process is writing to the place."""
+
+
+def is_taken(descriptor: int) -> bool:
+    """Lock an open file until it is closed; return whether it is locked now, and not by another process.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager
@@ -22,17 +38,15 @@ def hold_lock(path: Path, where: str) -> Iterator[None]:
 
     Raises:
         LockedError: another process holds it.
-        OutputError: it cannot be created.
+        OutputError: it cannot be created or locked.
     """
     with output_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LockedError(
-                f"another binx process{_holder(descriptor)} is writing to it", path=where
-            ) from None
+        with output_errors(path):
+            is_held = is_taken(descriptor)
+        if not is_held:
+            raise LockedError(f"another binx process{_holder(descriptor)} is writing to it", path=where)
         with suppress(OSError):
             # Only a hint for people; on a full disk the lock works without it.
             os.ftruncate(descriptor, 0)

@@ -17,7 +17,8 @@ from binx.errors import OutputError, SourceError
 from binx.source import Source
 from binx.source.remote import RemoteFile, reach, shortened
 from binx.storage.locking import held_since, hold_lock
-from binx.storage.output import CountedSink, output_errors
+from binx.storage.output import CountedSink
+from binx.storage.output_errors import output_errors
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

@@ -13,7 +13,8 @@ from binx.errors import SourceError
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
 from binx.storage.locking import held_since, hold_lock
-from binx.storage.output import CountedSink, open_output, output_errors, remove_leftovers, synchronize
+from binx.storage.output import CountedSink, open_output, remove_leftovers, synchronize
+from binx.storage.output_errors import output_errors
 
 if TYPE_CHECKING:
     from binx.storage.remote_store import RemoteStore

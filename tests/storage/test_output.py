@@ -18,21 +18,16 @@ import pytest
 from binx.archive.objects import AgeWriter
 from binx.errors import EncryptedError, ExitCode, OutputError
 from binx.source.age import AgeFile
-from binx.storage.output import (
-    OutputStream,
-    ReaderGoneError,
-    open_output,
-    output_error,
-    remove_leftovers,
-    synchronize,
-)
+from binx.storage.output import OutputStream, open_output, remove_leftovers, synchronize
+from binx.storage.output_errors import ReaderGoneError, output_error
 from binx.storage.store import LocalStore
 from tests.log.searching import Bytes
 from tests.source.ages import EXAMPLE_RECIPIENT, decrypted, everything, make_key, opened
 
 WRITE_A_LOT = """
 import sys
-from binx.storage.output import ReaderGoneError, open_output
+from binx.storage.output import open_output
+from binx.storage.output_errors import ReaderGoneError
 try:
     with open_output(sys.argv[1]) as output:
         for _ in range(int(sys.argv[2])):
@@ -53,6 +48,22 @@ def test_a_file_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
         assert not target.exists()
     assert target.read_bytes() == b"half"
     assert names(tmp_path) == ["slice"]
+
+
+def test_a_file_system_without_locks_has_output_but_no_folder_for_one_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("binx.storage.locking.fcntl.flock", refuse)
+    with open_output(str(tmp_path / "slice")) as output:
+        output.write(b"whole")
+    (tmp_path / ".binx-0.tmp").touch()
+    remove_leftovers(tmp_path)
+    assert names(tmp_path) == [".binx-0.tmp", "slice"]
+    with pytest.raises(OutputError, match="_lock: cannot be written: No locks available"):
+        LocalStore(tmp_path).locked().__enter__()
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), SystemExit(3)])

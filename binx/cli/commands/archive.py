@@ -27,7 +27,7 @@ from binx.source.age import parse_recipient, read_recipients
 from binx.source.log_names import are_dumps
 from binx.source.wording import counted
 from binx.stats.text import bytes_text
-from binx.storage.output import STANDARD_OUTPUT
+from binx.storage.output_errors import STANDARD_OUTPUT
 from binx.storage.store import open_store
 
 EXAMPLES = (

@@ -19,7 +19,8 @@ from binx.log.selection.selection import Selection
 from binx.source.json_text import safe_chunks
 from binx.source.wording import encoded
 from binx.stats.text import pad_text, safe_text, text_width
-from binx.storage.output import STANDARD_OUTPUT, open_output
+from binx.storage.output import open_output
+from binx.storage.output_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from binx.api.query import Database

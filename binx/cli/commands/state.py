@@ -18,7 +18,8 @@ from binx.errors import AbsentError, ExitCode, SourceError, UsageError
 from binx.lake.options import FILE_FORMATS, PARQUET, SQL
 from binx.report.document import json_line
 from binx.source.wording import counted
-from binx.storage.output import STANDARD_OUTPUT, open_output
+from binx.storage.output import open_output
+from binx.storage.output_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from binx.where.condition import Condition

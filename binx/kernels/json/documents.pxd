@@ -55,8 +55,7 @@ cdef int take_member(Container *container, int64_t i, Member *member) except -1 
 cdef int write_value(
     uint8_t kind, Cursor *value, int64_t *budget, int depth, bint as_sql, Output *out
 ) except -1 nogil
-cdef int render(Cursor *document, Output *out) except -1 nogil
-cdef int render_as_sql(Cursor *document, Output *out) except -1 nogil
+cdef int render(Cursor *document, bint exact, Output *out) except -1 nogil
 
 
 cdef struct Patch:

@@ -345,34 +345,46 @@ cdef int scalar_as_sql(uint8_t kind, Cursor *value, int64_t *budget, Output *out
     return 0
 
 
-cdef int render(Cursor *document, Output *out) except -1 nogil:
+cdef int begin_sql(uint8_t kind, Output *out) except -1 nogil:
+    """Begin an SQL expression that is a document: containers are one, scalars are cast to one."""
+    return append_text(out, b"CAST(", 0 if kind <= LARGE_ARRAY else 5)
+
+
+cdef int end_sql(uint8_t kind, Output *out) except -1 nogil:
+    return append_text(out, b" AS JSON)", 0 if kind <= LARGE_ARRAY else 9)
+
+
+cdef bint is_sql(const Output *out, int64_t start) noexcept nogil:
+    """Whether what was appended from an offset on is an SQL expression: no document's text begins as these do."""
+    return out.data[start] == c"J" or out.data[start] == c"C"
+
+
+cdef int render(Cursor *document, bint exact, Output *out) except -1 nogil:
     """Append the text of the document in the rest of the cursor; an empty document is null.
 
-    Returns 1 if a value has an SQL type that the text does not show (DECIMAL, DATE, binary …), else 0.
+    With ``exact``, a document with a value of an SQL type that the text does not show (DECIMAL, DATE, binary …) is an
+    SQL expression instead, which evaluates to it with all its types, see ``is_sql``.
+
+    Returns 1 if what is written does not show a type, else 0.
     """
+    cdef int64_t start = out.size
     cdef int64_t budget = remaining(document)
+    cdef Cursor value
     cdef uint8_t kind
     cdef int typed
     if budget == 0:
         return append_text(out, b"null", 4)
     kind = take_charged(document, 1, &budget)[0]
+    value = document[0]
     typed = write_value(kind, document, &budget, 0, False, out)
     document.position = document.size
+    if typed and exact:
+        out.size = start
+        budget = remaining(&value)
+        begin_sql(kind, out)
+        typed = write_value(kind, &value, &budget, 0, True, out)
+        end_sql(kind, out)
     return typed
-
-
-cdef int render_as_sql(Cursor *document, Output *out) except -1 nogil:
-    """Append a document that was rendered before as an SQL expression that evaluates to it with all its types.
-
-    It begins with ``JSON_`` or ``CAST(``, as no document's text does. Returns 1 if a type is lost.
-    """
-    cdef int64_t budget = remaining(document)
-    cdef uint8_t kind = take_charged(document, 1, &budget)[0]
-    cdef int lost
-    append_text(out, b"CAST(", 0 if kind <= LARGE_ARRAY else 5)
-    lost = write_value(kind, document, &budget, 0, True, out)
-    append_text(out, b" AS JSON)", 0 if kind <= LARGE_ARRAY else 9)
-    return lost
 
 
 def to_text(const uint8_t[::1] data not None) -> str:
@@ -380,7 +392,7 @@ def to_text(const uint8_t[::1] data not None) -> str:
     cdef Output out = empty_output()
     try:
         with nogil:
-            render(&cursor, &out)
+            render(&cursor, False, &out)
         return bytes_in(&out).decode()
     finally:
         release(&out)
@@ -628,10 +640,10 @@ cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, bint exact, Out
     The cursors' memory must not move meanwhile; the cursors do not advance.
 
     Args:
-        exact: append an SQL expression, as ``render_as_sql`` does, if the text does not show all types.
+        exact: append an SQL expression, as ``render`` does, if the text does not show all types.
     """
     cdef int64_t start = out.size
-    cdef bint is_scalar
+    cdef uint8_t kind
     cdef Cursor changes = diff[0]
     cdef Cursor document = before[0]
     cdef Cursor path
@@ -655,10 +667,10 @@ cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, bint exact, Out
         out.size = start
         # All bytes are read once more.
         patch.budget = remaining(before) + remaining(diff)
-        is_scalar = node_at(patch, ROOT).kind > LARGE_ARRAY
-        append_text(out, b"CAST(", 5 if is_scalar else 0)
+        kind = node_at(patch, ROOT).kind
+        begin_sql(kind, out)
         patch.typed = render_node(patch, ROOT, 0, True, out)
-        append_text(out, b" AS JSON)", 9 if is_scalar else 0)
+        end_sql(kind, out)
     if patch.nodes.capacity + patch.keys.capacity > KEPT_BYTES:
         release_patch(patch)
     return True
@@ -674,7 +686,7 @@ cdef int render_change(Cursor *diff, bint exact, Output *out) except -1 nogil:
 
     With ``exact``, such a value is an SQL expression under ``sql`` instead.
     """
-    cdef Cursor path, document, value
+    cdef Cursor path, document
     cdef int typed = 0
     cdef int64_t start
     cdef uint8_t operation = take_change(diff, &path, &document)
@@ -686,28 +698,24 @@ cdef int render_change(Cursor *diff, bint exact, Output *out) except -1 nogil:
         append_text(out, b'{"op": "remove", "path": ', 25)
     append_quoted(&path, path.base, path.size, out)
     if operation != REMOVE:
-        start = out.size
-        value = document
         append_text(out, b', "value": ', 11)
-        typed = render(&value, out)
-        if typed and exact:
-            out.size = start
-            append_text(out, b', "sql": ', 9)
-            start = out.size
-            typed = render_as_sql(&document, out)
-            quote_end(&path, start, out)
+        start = out.size
+        typed = render(&document, exact, out)
+        if is_sql(out, start):
+            memcpy(out.data + start - 11, b', "sql": ', 9)
+            quote_end(&path, start, start - 2, out)
     append_byte(out, c"}")
     return typed
 
 
-cdef int quote_end(Cursor *cursor, int64_t start, Output *out) except -1 nogil:
-    """Make the text from an offset on a JSON string."""
+cdef int quote_end(Cursor *cursor, int64_t start, int64_t place, Output *out) except -1 nogil:
+    """Replace what stands from ``place`` on by the text from ``start`` on as a JSON string."""
     cdef int64_t size = out.size - start
     # Escapes take up to six bytes: the text must not move while it is read.
     reserve(out, 6 * size + 2)
     append_quoted(cursor, out.data + start, size, out)
-    out.size -= size
-    memmove(out.data + start, out.data + start + size, out.size - start)
+    out.size -= size + start - place
+    memmove(out.data + place, out.data + start + size, out.size - place)
     return 0
 
 

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from binx.kernels.calendar cimport SECOND, days_of, real_date
 from binx.kernels.cursor cimport Cursor, big, big_within, cursor_over, little, remaining, take
-from binx.kernels.json.documents cimport render, render_as_sql
+from binx.kernels.json.documents cimport render
 from binx.kernels.output cimport OFFSET_MAXIMUM, append, reserve
 from binx.kernels.rows.images cimport *
 from binx.kernels.rows.decimal cimport *
@@ -281,12 +281,7 @@ cdef inline int decode_rare(Cursor *image, Column *column, int64_t row, char *te
     elif codec == CODEC_JSON or codec == CODEC_DECIMAL_TEXT:
         if codec == CODEC_JSON:
             inner = column.document = cursor_over(data, size, image.origin + image.position - size)
-            number = column.data.size
-            column.typed = render(&inner, &column.data)
-            if column.typed and column.parameter:
-                column.data.size = number
-                inner = column.document
-                column.typed = render_as_sql(&inner, &column.data)
+            column.typed = render(&inner, column.parameter != 0, &column.data)
         else:
             render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
         if column.data.size > OFFSET_MAXIMUM:

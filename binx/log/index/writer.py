@@ -37,7 +37,8 @@ from binx.log.index.transactions import TransactionRows, index_schema
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
 from binx.source.remote import is_uri
-from binx.storage.output import Sink, output_errors, remove_leftovers
+from binx.storage.output import Sink, remove_leftovers
+from binx.storage.output_errors import output_errors
 from binx.storage.store import open_file
 from binx.version import __version__
 

@@ -19,7 +19,8 @@ from binx.log.transaction_events import loaded_blocks
 from binx.rows.logged_statements import Statement
 from binx.slices.items import Begin
 from binx.sql.literals import text_literal
-from binx.storage.output import OutputStream, output_errors
+from binx.storage.output import OutputStream
+from binx.storage.output_errors import output_errors
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_LOG_NAME = 150

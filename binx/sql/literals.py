@@ -19,7 +19,7 @@ from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.transactions import Spelling
 from binx.rows.change_groups import BatchImages
-from binx.rows.columns.arrays import single_byte_text
+from binx.rows.columns.arrays import decoded
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind, LogicalType
 from binx.source.wording import encoded
@@ -121,7 +121,7 @@ class SqlValues(ValueWriter):
         if charset is None:
             known = None if logical.charset is None else charset_of_name(logical.charset)
             return self._with_bytes_of(DEFAULT_CHARSET if known is None else known.name, array)
-        text = single_byte_text(array, charset)
+        text = decoded(array, charset)
         if text is not None and _are_written_back(text, charset):
             return self._with_bytes_of(DEFAULT_CHARSET, text)
         words = array.dictionary_encode()

@@ -37,7 +37,7 @@ from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.transactions import Spelling
 from binx.rows.change_groups import BatchImages
-from binx.rows.columns.arrays import UNMAPPED_CHARSETS, single_byte_text
+from binx.rows.columns.arrays import UNMAPPED_CHARSETS, decoded
 from binx.rows.columns.server_texts import decimal_texts
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 
@@ -197,7 +197,7 @@ class ValueWriter:
         r"""Text from any character set, with ``\xNN`` for invalid bytes."""
         charset = mapped_charset(array, logical)
         if charset is not None:
-            texts = single_byte_text(array, charset)
+            texts = decoded(array, charset)
             array = (
                 per_distinct(array, lambda value: charset.decode(value).encode()) if texts is None else texts
             )

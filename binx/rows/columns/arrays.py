@@ -8,8 +8,7 @@ members, and structs are handled here, for a whole column at once.
 
 from __future__ import annotations
 
-from array import array as numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple, TypeAlias
@@ -28,6 +27,9 @@ FLOAT_SIZE = 4
 _OFFSET_BYTES = 4
 _MOST_TEXT = 0x7FFFFFFF
 """Maximum bytes of a column in a batch, as offsets have 32 bits."""
+
+_SEPARATORS = (b"\x01", b"\x02", b"\x03", b"\x1e", b"\x1f", b"\0")
+"""Bytes that texts rarely have, and that no character of several bytes has."""
 
 UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
 """Character sets whose text is UTF-8 already."""
@@ -140,39 +142,31 @@ class ColumnArrays:
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
         """Convert text in a character set other than UTF-8, or with invalid UTF-8."""
-        if charset.max_bytes == 1:
-            decoded = _of_single_bytes(array, charset)
-            if decoded is None:
-                raise _too_much_text(charset)
-            self.undecodable += decoded[1]
-            return decoded[0]
-        text, ends, is_utf8 = bytearray(), numbers("i", [0]), charset.codec == "utf_8"
-        _, offsets, data = array.buffers()
-        bounds, values = memoryview(offsets).cast("i"), _bytes_of(data)
-        for row, has_value in enumerate(array.is_valid().to_pylist()):
-            if has_value:
-                start, value = len(text), values[bounds[row] : bounds[row + 1]]
-                # Most values are exact, and are decoded once.
-                exact = None if len(value) > PIECE_BYTES else charset.decode_strictly(value)
-                if exact is not None:
-                    text += exact.encode()
-                else:
-                    # In pieces, so that a large value is not in memory twice.
-                    for piece in charset.utf8_pieces(value):
-                        text += piece
-                    # Valid UTF-8 stays unchanged.
-                    with memoryview(text) as written:
-                        is_exact = (
-                            written[start:] == value
-                            if is_utf8
-                            else charset.decode_strictly(value) is not None
-                        )
-                    self.undecodable += not is_exact
-                if len(text) > _MOST_TEXT:
-                    raise _too_much_text(charset)
-            ends.append(len(text))
-        buffers = [array.buffers()[0], pa.py_buffer(ends), pa.py_buffer(text)]
-        return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
+        parts, size = [], 0
+        for run in _runs(array):
+            together = _decoded_together(run, charset)
+            parts.append(self._decoded_singly(run, charset) if together is None else together)
+            size += parts[-1].nbytes
+            if size > _MOST_TEXT:
+                raise UnsupportedError(
+                    "expected less than 2 GiB of text in UTF-8, found more: each byte that is no"
+                    f" {charset.name} becomes \\xNN; give a dump in which the column has a binary type"
+                    " (--schema) to avoid that"
+                )
+        return pa.chunked_array(parts, pa.string()).combine_chunks()
+
+    def _decoded_singly(self, array: pa.Array, charset: Charset) -> pa.Array:
+        texts: list[bytes | None] = []
+        for value in array.to_pylist():
+            if value is None:
+                texts.append(None)
+                continue
+            texts.append(charset.to_utf8(value))
+            # Valid UTF-8 stays unchanged.
+            is_utf8 = charset.codec == "utf_8"
+            is_exact = texts[-1] == value if is_utf8 else charset.decode_strictly(value) is not None
+            self.undecodable += not is_exact
+        return arrow_array(texts, pa.string())
 
     def _bool(self, buffers: ColumnBuffers, rows: int) -> Column:
         import pyarrow.compute as pc
@@ -257,61 +251,64 @@ def _is_ascii(data: Any) -> bool:
     return bool(np.frombuffer(data, np.int8).min(initial=0) == 0)
 
 
-@cache
-def _byte_sizes(charset: Charset) -> tuple[Any, Any]:
-    """Return each byte's size in UTF-8, and whether it is undefined, for a single-byte character set."""
+def decoded(array: pa.Array, charset: Charset) -> pa.Array | None:
+    """Decode text.
+
+    None if a value has bytes that are no characters of the set, or if the text is 2 GiB or more.
+    """
+    parts, size = [], 0
+    for run in _runs(array):
+        part = _decoded_together(run, charset)
+        if part is None or (size := size + part.nbytes) > _MOST_TEXT:
+            return None
+        parts.append(part)
+    return pa.chunked_array(parts, pa.string()).combine_chunks()
+
+
+def _runs(array: pa.Array) -> Iterator[pa.Array]:
+    """Cut an array where its values become much data; a long value is alone."""
     import numpy as np
 
-    all_bytes = [bytes((byte,)) for byte in range(256)]
-    sizes = [len(charset.to_utf8(byte)) for byte in all_bytes]
-    return np.array(sizes, np.uint8), np.array([charset.decode_strictly(byte) is None for byte in all_bytes])
+    if not len(array):
+        return
+    bounds = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+    start = 0
+    while start < len(array):
+        fitting = int(np.searchsorted(bounds, int(bounds[start]) + PIECE_BYTES, "right")) - 1
+        end = max(fitting, start + 1)
+        yield array[start:end]
+        start = end
 
 
-def single_byte_text(array: pa.Array, charset: Charset) -> pa.Array | None:
-    """Decode all values at once from a single-byte character set.
+def _decoded_together(array: pa.Array, charset: Charset) -> pa.Array | None:
+    """Decode values as one text, separated by a character; None if that is no text of the character set.
 
-    None for other sets, if some bytes are undefined in the set, or if the text is 2 GiB or more.
+    A separator is one byte, and never part of a longer character. UCS-2, UTF-16 and UTF-32 have none.
     """
-    decoded = _of_single_bytes(array, charset) if charset.max_bytes == 1 else None
-    return None if decoded is None or decoded[1] else decoded[0]
+    import pyarrow.compute as pc
+
+    values = array.fill_null(b"")
+    if len(array) == 1:
+        texts = _one_text(charset.decode_strictly(values[0].as_py()))
+    else:
+        lists = pa.ListArray.from_arrays(arrow_array([0, len(array)], pa.int32()), values)
+        for separator in _SEPARATORS:
+            joined = pc.binary_join(lists, arrow_scalar(separator, pa.binary()))[0].as_py()
+            if joined.count(separator) == len(array) - 1:
+                break
+        else:
+            return None
+        if charset.decode_strictly(separator) != separator.decode():
+            return None
+        texts = _one_text(charset.decode_strictly(joined))
+        texts = None if texts is None else pc.split_pattern(texts, separator.decode()).values
+    if texts is None or not array.null_count:
+        return texts
+    return pc.if_else(array.is_valid(), texts, arrow_scalar(None, pa.string()))
 
 
-def _of_single_bytes(array: pa.Array, charset: Charset) -> tuple[pa.Array, int] | None:
-    """Decode from a single-byte character set; also returns the number of values with undefined bytes.
-
-    None if the text is 2 GiB or more.
-    """
-    import numpy as np
-
-    validity, offsets, data = array.buffers()
-    if array.offset:
-        validity = None if validity is None else array.is_valid().buffers()[1]
-    bounds = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
-    filled = np.flatnonzero(bounds[1:] > bounds[:-1])
-    view = memoryview(data or b"").cast("B")[bounds[0] : bounds[-1]]
-    codes = np.frombuffer(view, np.uint8)
-    sizes, bad = _byte_sizes(charset)
-    ends = np.zeros(len(array) + 1, np.int64)
-    undecodable = 0
-    if len(filled):
-        starts = bounds[filled] - bounds[0]
-        ends[filled + 1] = np.add.reduceat(sizes[codes], starts, dtype=np.int64)
-        undecodable = int(np.count_nonzero(np.logical_or.reduceat(bad[codes], starts))) if bad.any() else 0
-    ends = ends.cumsum()
-    if ends[-1] > _MOST_TEXT:
-        return None
-    text = bytearray()
-    for at in range(0, len(view), PIECE_BYTES):
-        text += charset.to_utf8(bytes(view[at : at + PIECE_BYTES]))
-    buffers = [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(text)]
-    return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count), undecodable
-
-
-def _too_much_text(charset: Charset) -> UnsupportedError:
-    return UnsupportedError(
-        f"expected less than 2 GiB of text in UTF-8, found more: each byte that is no {charset.name} becomes"
-        " \\xNN; give a dump in which the column has a binary type (--schema) to avoid that"
-    )
+def _one_text(text: str | None) -> pa.Array | None:
+    return None if text is None else arrow_array([text], pa.string())
 
 
 def _bytes_of(buffer: pa.Buffer | None) -> memoryview:

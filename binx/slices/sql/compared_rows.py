@@ -19,7 +19,7 @@ from binx.event.charset import Charset
 from binx.event.rows_events import RowsFlag
 from binx.log.arrow import arrow_array
 from binx.rows.change_groups import DELETE, INSERT, BatchImages, Images
-from binx.rows.columns.arrays import single_byte_text
+from binx.rows.columns.arrays import decoded
 from binx.rows.columns.server_texts import server_texts
 from binx.rows.columns.types import Kind, LogicalType
 from binx.sql.session_settings import flagged_rows
@@ -172,7 +172,7 @@ def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
             return values.cast(pa.string())
         except pa.ArrowInvalid:
             pass
-    elif charset.is_one_to_one and (text := single_byte_text(values, charset)) is not None:
+    elif charset.is_one_to_one and (text := decoded(values, charset)) is not None:
         return text
     words = values.dictionary_encode()
     return pa.array([_text(word, charset) for word in words.dictionary.to_pylist()]).take(words.indices)

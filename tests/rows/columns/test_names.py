@@ -372,6 +372,15 @@ def test_no_value_changes_those_behind_it(values: tuple[bytes, ...]) -> None:
         assert text_column(name, values) == expected(name, values), name
 
 
+@pytest.mark.parametrize("name", ["cp1250", "gbk", "ujis", "utf16", "utf8mb4"])
+def test_a_column_of_many_megabytes_is_what_each_value_is(name: str) -> None:
+    some: list[bytes | None] = [*texts(name), None, b"\x01", b""]
+    long = known(name).encode("long " * 300_000)
+    values = [*some * 120, long, None, b"\x81", long, *some * 30]
+    assert sum(map(len, filter(None, values))) > 3_000_000
+    assert text_column(name, values) == expected(name, values)
+
+
 def test_every_byte_of_a_set_of_single_bytes() -> None:
     for name in SETS:
         if known(name).max_bytes == 1:

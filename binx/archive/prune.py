@@ -20,6 +20,7 @@ from binx.errors import BinxError, DamagedError, OutputError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ChainLog
 from binx.log.selection.times import MICROSECONDS
+from binx.rows.columns.types import quote_text
 from binx.source.log_names import base_of, number_of
 from binx.source.remote import is_uri
 from binx.storage.hashing import digest_of
@@ -89,8 +90,7 @@ def purge_statement(logs: SourceLogs, last: ChainLog) -> str | None:
         return None
     next_name = following.file.name
     between = [log.name for log in logs.unreadable if log.is_within(last.file.name, next_name)]
-    quoted = min([next_name, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")
-    return f"PURGE BINARY LOGS TO '{quoted}'"
+    return f"PURGE BINARY LOGS TO {quote_text(min([next_name, *between], key=number_of))}"
 
 
 def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[ArchiveLogReport]:

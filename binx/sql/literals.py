@@ -51,8 +51,13 @@ def text_literal(text: str, *, escapes: bool = False) -> str:
         return f"'{text}'"
     text = encoded(text).decode()
     if _UNSAFE.search(text) or not (escapes or _ESCAPED.isdisjoint(text)):
-        return f"_utf8mb4 x'{text.encode().hex()}'"
+        return f"_utf8mb4 {bytes_literal(text.encode())}"
     return f"'{text.translate(_ESCAPES)}'"
+
+
+def bytes_literal(data: bytes) -> str:
+    """Write bytes as hexadecimal digits."""
+    return f"x'{data.hex()}'"
 
 
 class SqlValues(ValueWriter):
@@ -81,7 +86,7 @@ class SqlValues(ValueWriter):
         literals = array.cast(pa.binary()).dictionary_encode()
         # Printable ASCII stays text, because it is the same in nearly all character sets.
         texts = [
-            f"'{value.decode().translate(_ESCAPES)}'" if _PRINTABLE.fullmatch(value) else f"x'{value.hex()}'"
+            f"'{value.decode().translate(_ESCAPES)}'" if _PRINTABLE.fullmatch(value) else bytes_literal(value)
             for value in literals.dictionary.to_pylist()
         ]
         return (Spelled(Spelling.SPELL_TEXT, pa.array(texts, TEXT).take(literals.indices), null=self.null),)

@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 
 from binx.event.rows_events import UNFOLLOWED
 from binx.rows.change_groups import BatchImages, ChangePlace, columns_of
-from binx.rows.columns.schema import ColumnDefinition, ForeignKey
+from binx.rows.columns.schema import ForeignKey
+from binx.rows.columns.types import INTEGER_NAMES, Kind, declared_type
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.tokens import identifier
 from binx.slices.renaming import DatabaseNames
 from binx.slices.sql.compared_rows import BETWEEN, key_texts
 from binx.source.wording import listed
-from binx.sql.literals import text_literal
+from binx.sql.literals import bytes_literal, text_literal
 from binx.sql.session_settings import flagged_rows
 
 LISTED = 20
@@ -25,7 +26,7 @@ LISTED = 20
 
 CASCADE, SET_NULL, CHANGES_NOTHING = "CASCADE", "SET NULL", "RESTRICT"
 
-_TEXTS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_NUMBERS = frozenset({*INTEGER_NAMES, Kind.DECIMAL, Kind.FLOAT32, Kind.FLOAT64, Kind.YEAR})
 
 Name = tuple[str, str]
 
@@ -34,12 +35,17 @@ class Child(NamedTuple):
     """A foreign key and the table that has it.
 
     Attributes:
-        compares_text: whether a collation decides what its values refer to.
+        kinds: those of its columns; None where they are not known.
     """
 
     name: Name
     key: ForeignKey
-    compares_text: bool
+    kinds: tuple[Kind | None, ...]
+
+    @property
+    def compares_text(self) -> bool:
+        """Whether a collation decides what its values refer to."""
+        return any(kind in {None, Kind.TEXT} for kind in self.kinds)
 
     @property
     def parent(self) -> Name:
@@ -101,8 +107,9 @@ class ForeignKeys:
         for definition in self._catalog:
             name = definition.db, definition.name
             for key in definition.foreign_keys:
-                compares_text = any(_is_text(definition.column(column)) for column in key.columns)
-                child = Child(name, self._with_columns(key), compares_text)
+                columns = (definition.column(column) for column in key.columns)
+                kinds = tuple(None if column is None else declared_type(column).kind for column in columns)
+                child = Child(name, self._with_columns(key), kinds)
                 if child.key.referenced:
                     self._of[name].append(child)
                     self._to[child.parent].append(child)
@@ -113,10 +120,6 @@ class ForeignKeys:
         if key.referenced or parent is None or len(parent.primary_key) != len(key.columns):
             return key
         return key._replace(referenced=parent.primary_key)
-
-
-def _is_text(column: ColumnDefinition | None) -> bool:
-    return column is None or (column.base in _TEXTS and column.charset != "binary")
 
 
 def gone_rows(child: Child, images: BatchImages) -> Iterator[Gone]:
@@ -150,18 +153,24 @@ def gone_rows(child: Child, images: BatchImages) -> Iterator[Gone]:
 def rows_with(child: Child, values: Iterable[str]) -> str:
     """Return a condition on the rows that refer to some values."""
     names = [identifier(name) for name in child.key.columns]
+    rows = (
+        [_literal(text, kind) for text, kind in zip(value.split(BETWEEN), child.kinds, strict=True)]
+        for value in sorted(values)
+    )
     if len(names) == 1:
-        return f"{names[0]} IN ({', '.join(map(_literal, sorted(values)))})"
-    rows = (zip(names, value.split(BETWEEN), strict=True) for value in sorted(values))
+        return f"{names[0]} IN ({', '.join(literal for (literal,) in rows)})"
     return " OR ".join(
-        f"({' AND '.join(f'{name} = {_literal(part)}' for name, part in row)})" for row in rows
+        f"({' AND '.join(f'{name} = {literal}' for name, literal in zip(names, row, strict=True))})"
+        for row in rows
     )
 
 
-def _literal(text: str) -> str:
-    if text.isdecimal():
+def _literal(text: str, kind: Kind | None) -> str:
+    if kind in _NUMBERS:
         return text
-    return f"x'{text[2:]}'" if text.startswith("0x") else text_literal(text)
+    if kind is Kind.BINARY:
+        return bytes_literal(bytes.fromhex(text.removeprefix("0x")))
+    return text_literal(text)
 
 
 def listed_keys(keys: Collection[str], count: int | None = None) -> str:

@@ -32,7 +32,7 @@ from binx.rows.change_groups import ChangeGroup, Images, columns_of
 from binx.rows.columns.types import INTEGER_NAMES, Kind
 from binx.slices.rendering import Parts, columns
 from binx.slices.sql.compared_rows import changed_rows, key_texts
-from binx.sql.literals import has_unknown_charset
+from binx.sql.literals import SqlValues, has_unknown_charset
 from binx.sql.values import Spelled, mapped_charset
 from binx.undo.conditions import ConditionsSql
 
@@ -258,7 +258,7 @@ class JoinedSql(ConditionsSql):
             array = self._images.column(given.column)
             charset = mapped_charset(array, self._table.columns[given.column].type)
             if charset is not None:
-                return (Spelled(Spelling.SPELL_HEXADECIMAL, array, f"_{charset.name} x'".encode(), b"'"),)
+                return (SqlValues().binary(array).within(f"_{charset.name} ".encode(), b""),)
         spelled, *misfits = self._values(
             given.column, compared=given.role == "a" and kind in {Kind.TEXT, Kind.FLOAT32}
         )

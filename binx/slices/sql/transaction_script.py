@@ -140,10 +140,7 @@ class SqlScript:
 
     def foot(self) -> bytes:
         """Return the end of the script."""
-        lines = ["", "SET TIMESTAMP=DEFAULT;"]
-        if self._gtid is not None and self._flavour is Flavour.MYSQL:
-            lines.append("SET @@session.gtid_next='AUTOMATIC';")
-        return ("\n".join(lines) + "\n").encode()
+        return f"\nSET TIMESTAMP=DEFAULT;\n{self._gtid_next(None)}".encode()
 
     def take(self, item: Item) -> Iterable[bytes]:
         """Return the text of one item, in chunks.
@@ -223,11 +220,14 @@ class SqlScript:
                 f"SET @@session.gtid_domain_id={domain}, @@session.server_id={server},"
                 f" @@session.gtid_seq_no={sequence};\n"
             )
-        value = f"'{gtid}'" if kind == GtidKind.GTID_MYSQL else "'AUTOMATIC'"
-        if self._flavour is Flavour.MARIADB or (self._gtid is None and kind != GtidKind.GTID_MYSQL):
+        return self._gtid_next(gtid if kind == GtidKind.GTID_MYSQL else None)
+
+    def _gtid_next(self, gtid: str | None) -> str:
+        """Have MySQL give the next transaction a GTID; with None, a new one or none, as it does by itself."""
+        if self._flavour is Flavour.MARIADB or gtid == self._gtid:
             return ""
-        self._gtid = value
-        return f"SET @@session.gtid_next={value};\n"
+        self._gtid = gtid
+        return f"SET @@session.gtid_next='{gtid or 'AUTOMATIC'}';\n"
 
     def _begin(self) -> str:
         current = self._current
@@ -236,18 +236,16 @@ class SqlScript:
         current.begun = True
         if current.loose:
             current.written = True
-            return f"{self._unlogged(current.begin)}{self._session.begin}"
+            return f"{self._unlogged()}{self._session.begin}"
         claim = self._claim()
         if self._flavour is Flavour.MARIADB and current.begin.facts["kind"] == "xa_prepare":
             current.xid = _mariadb_xid(current.begin)
             return f"{claim}XA START {current.xid};\n"
         return f"{claim}{self._session.begin}"
 
-    def _unlogged(self, begin: Begin) -> str:
+    def _unlogged(self) -> str:
         """Exclude what follows from the binary log of the server that runs it."""
-        is_set = _has_mysql_gtid(begin) or (self._gtid is not None and self._flavour is Flavour.MYSQL)
-        automatic = "SET @@session.gtid_next='AUTOMATIC';\n" if is_set else ""
-        return f"{automatic}SET @@session.sql_log_bin=0;\n"
+        return f"{self._gtid_next(None)}SET @@session.sql_log_bin=0;\n"
 
     def _statement(self, statement: Statement) -> bytes:
         if not statement.takes_effect:
@@ -286,11 +284,10 @@ class SqlScript:
         Statements cannot be one transaction. The table is created first, without being logged by the server
         that runs the script.
         """
-        begin = self._current.begin
         text = self._with_session(
             statement, without_start_transaction(statement.sql, statement.context or DEFAULT_CONTEXT)
         )
-        return encoded(self._unlogged(begin)) + text + encoded(_LOGGED)
+        return encoded(self._unlogged()) + text + encoded(_LOGGED)
 
     def _with_session(self, statement: Statement, sql: str) -> bytes:
         text = self._session.for_statement(statement)

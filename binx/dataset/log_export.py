@@ -31,7 +31,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.logged_statements import Statement
 from binx.rows.reading import DecodingCheck, Reading, guesses
 from binx.source import READ_BYTES
-from binx.sql.tables import SqlDialect
+from binx.sql.dialect import SqlDialect
 
 if TYPE_CHECKING:
     from binx.where.matching_transactions import RowFilter

@@ -28,7 +28,7 @@ from binx.storage.store import LocalStore, Store
 
 if TYPE_CHECKING:
     from binx.rows.batches import TableChanges
-    from binx.sql.tables import SqlDialect
+    from binx.sql.dialect import SqlDialect
 
 _NAME_BYTES = 16
 

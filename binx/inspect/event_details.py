@@ -29,7 +29,7 @@ from binx.slices.items import Begin
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
 from binx.sql.create_table import known_statement, statement_of_rows
-from binx.sql.tables import SqlDialect
+from binx.sql.dialect import SqlDialect
 from binx.sql.values import ReadableValues
 
 _ROWS_PARSED = 256

@@ -40,7 +40,7 @@ from binx.slices.rendering import MergedChanges
 from binx.slices.search import Search
 from binx.source.json_text import json_text
 from binx.sql.create_table import known_statement, statement_of_rows
-from binx.sql.tables import SqlDialect
+from binx.sql.dialect import SqlDialect
 from binx.sql.values import ReadableValues
 from binx.where.condition import Condition
 from binx.where.matching_transactions import TrackedCondition

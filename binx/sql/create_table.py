@@ -22,7 +22,7 @@ from binx.rows.columns.schema import (
 from binx.rows.columns.types import CHARACTER_BASES, INTEGER_BASES, quote_text
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS
 from binx.rows.ddl.tokens import identifier, sequences_in
-from binx.sql.tables import SqlDialect
+from binx.sql.dialect import SqlDialect
 
 DEFINITION_MODE = "PIPES_AS_CONCAT,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 """The sql_mode in which the text of definitions is read."""

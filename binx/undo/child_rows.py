@@ -31,7 +31,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import state_command
 from binx.slices.renaming import DatabaseNames
 from binx.slices.sql.compared_rows import key_texts
-from binx.sql.tables import SqlDialect, SqlTable
+from binx.sql.dialect import SqlDialect
+from binx.sql.tables import SqlTable
 from binx.undo.conditions import MarkedText, RestoringSql
 from binx.undo.foreign_keys import (
     CASCADE,

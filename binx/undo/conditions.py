@@ -19,8 +19,9 @@ from binx.rows.ddl.tokens import identifier
 from binx.slices.rendering import STATEMENT_BYTES, Changes, MergedChanges, Part, Parts
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.compared_rows import changed_rows, keeping_rows
+from binx.sql.dialect import SqlDialect
 from binx.sql.session_settings import row_marks
-from binx.sql.tables import SqlDialect, SqlTable
+from binx.sql.tables import SqlTable
 from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties
 from binx.undo.options import OnConflict
 from binx.undo.self_check import TableCheck, UndoCheck

@@ -34,9 +34,9 @@ from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 from binx.slices.sql.refusals import refuse_other_flavour
 from binx.slices.sql.transaction_script import PARTIAL
+from binx.sql.dialect import SqlDialect
 from binx.sql.literals import comment_text
 from binx.sql.session_settings import SqlSession
-from binx.sql.tables import SqlDialect
 from binx.storage.output import Sink
 from binx.undo.child_rows import ChildRows, LostParents, RestoredRows
 from binx.undo.names_today import NamesToday

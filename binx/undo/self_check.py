@@ -17,8 +17,9 @@ from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour
 from binx.rows.columns.types import Kind
 from binx.slices.rendering import Part
+from binx.sql.dialect import SqlDialect
 from binx.sql.literals import comment_text, text_literal
-from binx.sql.tables import SqlDialect, SqlTable
+from binx.sql.tables import SqlTable
 from binx.undo.options import OnConflict
 
 KEYS_BYTES = 900_000

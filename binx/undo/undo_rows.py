@@ -21,8 +21,9 @@ from binx.slices.renaming import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.compared_rows import rows_logged_again
+from binx.sql.dialect import SqlDialect
 from binx.sql.session_settings import flagged_rows, unchecked_rows
-from binx.sql.tables import SqlDialect, SqlTable
+from binx.sql.tables import SqlTable
 from binx.undo.child_rows import LostParents
 from binx.undo.foreign_keys import Ties
 from binx.undo.joined_rows import JoinedGroup, JoinedSql, latest_images

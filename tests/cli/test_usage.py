@@ -155,8 +155,10 @@ def test_verifying_loads_nothing_heavy_unless_values_are_decoded() -> None:
 
 
 @pytest.mark.parametrize("command", ["to-parquet", "index"])
-def test_writing_parquet_loads_no_pandas(command: str, shop: Shop, tmp_path: Path) -> None:
-    assert "pandas" not in modules_after(command, "--quiet", shop.logs[0], "-o", tmp_path / "out")
+def test_writing_parquet_loads_no_pandas_and_no_spark(command: str, shop: Shop, tmp_path: Path) -> None:
+    for number, log in enumerate((shop.logs[0], TESTDATA / "mysql-9.7" / "small" / "charsets.binlog")):
+        loaded = modules_after(command, "--quiet", log, "-o", tmp_path / f"out{number}")
+        assert not loaded & {"pandas", "binx.spark"}
 
 
 @pytest.mark.parametrize("command", [entry.name for entry in ENTRIES])

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from binx.cli.commands import to_parquet as to_parquet_command
 from binx.cli.run import run as run_command
 from binx.dataset.dataset import escape_name
 from binx.errors import ExitCode
@@ -159,7 +158,7 @@ def test_example(line: str, place: Path, spark: Any, monkeypatch: pytest.MonkeyP
         yield spark
 
     monkeypatch.setattr(load_run, "local_session", at_hand)
-    monkeypatch.setattr(to_parquet_command, "local_session", at_hand)
+    monkeypatch.setattr("binx.spark.session.local_session", at_hand)
     if "--status" in line or "erase" in line:
         made = ["load", str(place / "lake"), "--output", str(place / "tables")]
         assert run_command(made) == PARTIAL

@@ -30,7 +30,6 @@ from binx.errors import ExitCode, UsageError
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
-from binx.spark.session import local_session
 
 if TYPE_CHECKING:
     from binx.dataset.predecessors import SourceReport
@@ -221,6 +220,7 @@ def _engine(
         yield to_parquet
         return
     from binx.spark.export import to_parquet_on_spark
+    from binx.spark.session import local_session
 
     with local_session(master=master, memory=driver_memory, settings=settings) as spark:
         yield partial(to_parquet_on_spark, spark)

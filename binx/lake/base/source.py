@@ -31,7 +31,7 @@ from binx.rows.ddl.effects import statement_effects
 from binx.rows.logged_statements import Statement
 from binx.source.log_names import number_of
 from binx.source.wording import did_you_mean
-from binx.sql.tables import SqlDialect
+from binx.sql.dialect import SqlDialect
 
 _FILE_BITS = 32
 _BATCH_BYTES = 16 * 1024 * 1024

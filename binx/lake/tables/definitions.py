@@ -16,7 +16,7 @@ from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.ddl.parsed_statements import AlterTable
 from binx.rows.logged_statements import EXPLICIT_DEFAULTS_SINCE, default_collations
 from binx.sql.create_table import Definition, create_table, needed_sequences
-from binx.sql.tables import SqlDialect
+from binx.sql.dialect import SqlDialect
 
 Texts = Mapping[tuple[str, int, int], Mapping[str, Any]]
 """Rows of ``statements/``, by chain, commit version and number in the transaction."""

@@ -287,7 +287,7 @@ def _decoded_together(array: pa.Array, charset: Charset) -> pa.Array | None:
     """
     import pyarrow.compute as pc
 
-    values = array.fill_null(b"")
+    values = array.fill_null(arrow_scalar(b"", pa.binary()))
     if len(array) == 1:
         texts = _one_text(charset.decode_strictly(values[0].as_py()))
     else:

@@ -24,9 +24,10 @@ from binx.rows.columns.types import Kind
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts, changes_of, columns
 from binx.slices.sql.compared_rows import changed_rows, replaced_rows
+from binx.sql.dialect import SqlDialect
 from binx.sql.literals import SqlValues, has_unknown_charset, text_literal
 from binx.sql.session_settings import RowMark, marked, row_marks
-from binx.sql.tables import SqlDialect, SqlTable, TableWarnings
+from binx.sql.tables import SqlTable, TableWarnings
 from binx.sql.values import TEXT, Spelled
 
 _NEVER_EMPTY = frozenset({Kind.GEOMETRY, Kind.VECTOR})

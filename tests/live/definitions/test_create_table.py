@@ -33,7 +33,7 @@ from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from binx.sql.create_table import create_sequence, create_table
-from binx.sql.tables import SqlDialect
+from binx.sql.dialect import SqlDialect
 from testdata.servers import Server
 from tests.live.connection import Connection
 from tests.live.logs import empty, export_last

@@ -98,19 +98,15 @@ class CatalogTable:
         self._alter(f"SET TBLPROPERTIES ({listed})")
 
     def take(self, writer: str, columns: Columns, layout: TableLayout, *, is_shared: bool) -> None:
-        """Create the table for this output, or adopt an existing one without rows.
+        """Create the table for this output, or adopt an existing one that has no rows and no output.
 
         Raises:
-            BinxError: the table has rows, or cannot be made as wanted.
+            BinxError: the table has rows, is of another output, or cannot be made as wanted.
         """
         from pyspark.errors import PySparkException
 
         if self.exists:
-            if self._spark.table(self.target).limit(1).count():
-                raise BinxError(
-                    "it has rows that are not of this output: empty it, drop it, or give another namespace"
-                )
-            self.note(**{WRITER: writer})
+            self._adopt(writer)
             return
         namespace, catalog = self.target.rpartition(".")[0], self.target.partition(".")[0].strip("`")
         if not is_shared:
@@ -138,6 +134,29 @@ class CatalogTable:
                     " session needs (spark.sql.extensions=org.apache.iceberg.spark.extensions"
                     f".IcebergSparkSessionExtensions): {reason_of(error)}"
                 ) from error
+
+    def _adopt(self, writer: str) -> None:
+        """Take an existing table: of outputs that do so at the same time, at least one sees the other."""
+        claim = f"{WRITER}.{writer}"
+        self.note(**{claim: writer})
+        others = [
+            name
+            for name, value in self.properties().items()
+            if (name == WRITER or name.startswith(f"{WRITER}.")) and value != writer
+        ]
+        has_rows = not others and self._spark.table(self.target).limit(1).count()
+        if not others and not has_rows:
+            self.note(**{WRITER: writer})
+        self._alter(f"UNSET TBLPROPERTIES ('{claim}')")
+        if others:
+            raise BinxError(
+                f"it is of another output, as its property {others[0]} says: drop it, unset that, or give"
+                " another namespace"
+            )
+        if has_rows:
+            raise BinxError(
+                "it has rows that are not of this output: empty it, drop it, or give another namespace"
+            )
 
     def _comment(self, identity: str) -> str:
         return _escaped(f"binx {self._life} {identity} {self._load}")

@@ -443,7 +443,35 @@ def test_rows_of_others_are_not_replaced_and_other_tables_go_on(ice: Ask, tmp_pa
     # Its partitions stay, and it is this output's from here on: another one does not take it.
     assert ice(sql="SELECT count(*) AS n FROM ice.shop.orders.partitions")[0]["n"] > 1
     summary = ice(load=[*words, tmp_path / "second"])
-    assert all("not of this output" in one["error"] for one in summary["tables"])
+    assert all("is of another output" in one["error"] for one in summary["tables"])
+
+
+def test_of_two_outputs_that_take_one_table_at_most_one_gets_it(ice: Ask, tmp_path: Path) -> None:
+    """One ends before any of its steps, while the table has no rows yet; another one follows."""
+    server, step, refused = orders(), 0, 0
+    server.transaction(insert(1, "a"))
+    server.export_all(tmp_path / "in")
+    words = [tmp_path / "in", "--catalog", "ice.at", "--output"]
+    ice(sql="CREATE NAMESPACE ice.at")
+    while True:
+        ice(sql="CREATE TABLE ice.at.shop_orders (id INT, name STRING)")
+        if ice(load=[*words, tmp_path / f"first{step}"], kill=step) is not None:
+            break
+        summary = ice(load=[*words, tmp_path / f"second{step}"])
+        if summary["exit_code"]:
+            refused += 1
+            assert "is of another output" in summary["tables"][0]["error"]
+            assert ice(load=[*words, tmp_path / f"first{step}"])["exit_code"] == 0
+        else:
+            summary = ice(load=[*words, tmp_path / f"first{step}"])
+            assert "is of another output" in summary["tables"][0]["error"]
+        names = ", ".join(name for name, _ in FIELDS)
+        assert comparable(ice(sql=f"SELECT {names} FROM ice.at.shop_orders")) == comparable(
+            server.rows(ORDERS)
+        )
+        ice(sql="DROP TABLE ice.at.shop_orders")
+        step += 1
+    assert refused > 3
 
 
 @pytest.mark.parametrize("within", [False, True], ids=["before", "within"])

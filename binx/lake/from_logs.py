@@ -25,8 +25,7 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.ddl.effects import statement_effects
-from binx.rows.ddl.parsed_statements import changed_tables
+from binx.rows.ddl.parsed_statements import changed_tables, renamed_tables
 from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, no_table
@@ -127,9 +126,11 @@ class _Related(Catalog):
         followed = super().follow(statement, default_db, context, provenance)
         for db, table in changed_tables(followed.parsed, default_db):
             self._take_spelling(TableName(db, table))
-        for effect in statement_effects(followed, statement, default_db, context):
-            if effect.action == "renamed" and effect.table and effect.new_table:
-                self._take_name(effect.db, effect.table, effect.new_db or default_db, effect.new_table)
+        for old, new in renamed_tables(followed.parsed):
+            former, name = (TableName(*one.qualified(default_db)) for one in (old, new))
+            self._related[name].add(former)
+            # The table may be asked for by its name of then.
+            self._related[former].add(name)
         for change in followed.changes:
             if change.table is not None:
                 self._take_spelling(TableName(change.db, change.table))
@@ -143,12 +144,6 @@ class _Related(Catalog):
         if name != lower:
             self._related[lower].add(name)
             self._related[name].add(lower)
-
-    def _take_name(self, old_db: str, old: str, db: str, name: str) -> None:
-        self._take_spelling(TableName(old_db, old))
-        self._related[TableName(db, name)].add(TableName(old_db, old))
-        # The table may be asked for by its name of then.
-        self._related[TableName(old_db, old)].add(TableName(db, name))
 
     def _take_keys(self, definition: TableDefinition) -> None:
         referring = TableName(definition.db, definition.name)

@@ -471,3 +471,13 @@ def changed_tables(parsed: Statement | None, default_db: str) -> tuple[tuple[str
         case DropTables(tables=tables) | NotUnderstood(tables=tables):
             named = tables
     return tuple(table.qualified(default_db) for table in named)
+
+
+def renamed_tables(parsed: Statement | None) -> tuple[tuple[NamedTable, NamedTable], ...]:
+    """Return the tables that a statement renames, each with its new name."""
+    match parsed:
+        case RenameTables(pairs=pairs):
+            return pairs
+        case AlterTable(table=table, new_name=NamedTable() as new):
+            return ((table, new),)
+    return ()

@@ -19,8 +19,8 @@ from binx.rows.ddl.parsed_statements import (
     CreateTable,
     DropDatabase,
     DropTables,
-    RenameTables,
     changed_tables,
+    renamed_tables,
 )
 from binx.rows.ddl.parsed_statements import Statement as SchemaStatement
 from binx.rows.logged_statements import Statement
@@ -79,9 +79,7 @@ def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilte
             kind, may_change_rows = "create", parsed.replaces or parsed.select
         case DropTables():
             kind = "drop"
-        case RenameTables():
-            kind = "rename"
-        case AlterTable() if parsed.new_name is not None:
+        case _ if renamed_tables(parsed):
             kind = "rename"
         case AlterTable():
             kind, may_change_rows = "alter", _WITH_ROWS.search(statement.sql) is not None

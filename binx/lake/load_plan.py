@@ -264,7 +264,7 @@ def comparison_of(life: TableHistory, erased: Collection[TableName] = ()) -> Com
 
 def _has_empty_member(column: TableColumn) -> bool:
     kind = sql_type(column)
-    return kind is not None and kind.base in ("enum", "set") and "" in kind.members
+    return kind is not None and "" in (kind.members or ())
 
 
 def _plan(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from binx.errors import UsageError
 from binx.rows.columns.types import LogicalType
+from binx.rows.ddl.column_definitions import written_type
 
 Compare = Callable[[Any, Any], pa.BooleanArray]
 
@@ -64,7 +64,8 @@ class Operand(NamedTuple):
 
 def zerofill_digits(mysql_type: str) -> int:
     """Return the characters to which a server pads values of a type as in COLUMN_TYPE; 0 if it does not."""
-    if not mysql_type.lower().endswith(" zerofill"):
+    kind = written_type(mysql_type)
+    if kind is None or not kind.zerofill or not kind.arguments:
         return 0
-    digits, *scale = map(int, re.findall(r"\d+", mysql_type))
+    digits, *scale = kind.arguments
     return digits + any(scale)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +12,12 @@ import pyarrow.compute as pc
 from binx.errors import BinxError
 from binx.lake.dataset.files import FileColumn
 from binx.lake.tables.lives import TableColumn
-from binx.rows.columns.types import Kind, LogicalType
+from binx.rows.columns.schema import DEFAULT_CONTEXT
+from binx.rows.columns.types import Kind, LogicalType, declared_type
+from binx.rows.columns.types import arrow_type as declared_arrow_type
+from binx.rows.ddl.column_definitions import written_type
+from binx.rows.ddl.parsed_statements import ColumnSpec, DeclaredCharset
+from binx.rows.ddl.resolve import resolve_column
 
 _PLAIN = {
     str(kind): kind
@@ -127,64 +131,14 @@ def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-_SQL_TYPE = re.compile(r"\s*(?P<base>[a-z]\w*)\s*(?:\((?P<arguments>.*)\))?\s*(?P<rest>.*)", re.I | re.S)
-_NAME = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
-INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-_CHARACTERS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
-_BYTES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
-
-
-@dataclass(frozen=True, slots=True)
-class SqlType:
-    """A COLUMN_TYPE, parsed: name, contents of the parentheses, whether it is unsigned."""
-
-    base: str
-    arguments: str
-    rest: str
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers in parentheses."""
-        return [int(digits) for digits in re.findall(r"\d+", self.arguments)]
-
-    @property
-    def members(self) -> list[str]:
-        """The members of an ENUM or SET."""
-        return [member.replace("''", "'").replace("\\\\", "\\") for member in _NAME.findall(self.arguments)]
-
-    @property
-    def size(self) -> int:
-        """The first number; for times the fractional digits."""
-        return self.numbers[0] if self.numbers else 1 if self.base in ("char", "binary") else 0
-
-    @property
-    def scale(self) -> int:
-        """Digits after the decimal point."""
-        return self.numbers[1] if self.base == "decimal" and len(self.numbers) > 1 else 0
-
-    @property
-    def kind(self) -> str:
-        """The family of types whose conversion rules apply."""
-        if self.base in INTEGERS:
-            return "int"
-        if self.base in _CHARACTERS:
-            return "text"
-        if self.base in _BYTES:
-            return "bytes"
-        return {"float": "real", "double": "real"}.get(self.base, self.base)
-
-
-def sql_type(column: TableColumn) -> SqlType | None:
+def sql_type(column: TableColumn) -> ColumnSpec | None:
     """Return the SQL type of a column; None if it is not known."""
-    match = _SQL_TYPE.match(column.mysql_type)
-    if match is None:
-        return None
-    base = match["base"].lower()
-    return SqlType(
-        {"integer": "int", "numeric": "decimal", "dec": "decimal"}.get(base, base),
-        match["arguments"] or "",
-        match["rest"].lower(),
-    )
+    return written_type(column.mysql_type)
+
+
+def size_of(kind: ColumnSpec) -> int:
+    """Return a type's length; of times, the digits of the fraction."""
+    return kind.arguments[0] if kind.arguments else int(kind.base in ("char", "binary"))
 
 
 _KINDS = {
@@ -193,24 +147,30 @@ _KINDS = {
     "timestamp[us]": Kind.DATETIME, "timestamp[us, tz=UTC]": Kind.TIMESTAMP, "duration[us]": Kind.TIME,
     "string": Kind.TEXT, "binary": Kind.BINARY,
 }  # fmt: skip
-_NAMED_KINDS = {"year": Kind.YEAR, "enum": Kind.ENUM, "set": Kind.SET}
 _FRACTION = 6
-"""Digits of a second's fraction where the type does not say."""
+"""Digits of a second's fraction where no type says how many."""
 
 
 def logical_type(column: TableColumn, kind: pa.DataType) -> LogicalType:
-    """Return the type of a column whose values have an Arrow type."""
+    """Return the type of a column whose values have an Arrow type: the declared one if that has it."""
+    declared = _declared(column.mysql_type, column.charset)
+    if declared is not None:
+        if pa.types.is_integer(kind):
+            # Members whose values are numbers do not tell what these stand for.
+            declared = declared._replace(members=None)
+        if arrow_type(str(declared_arrow_type(declared))) == kind:
+            return declared
     if pa.types.is_decimal(kind):
         return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)
-    defined = sql_type(column)
-    base = "" if defined is None else defined.base
     own = Kind.VECTOR if pa.types.is_list(kind) else _KINDS.get(str(kind), Kind.GEOMETRY)
-    own = Kind.JSON if column.arrow_type == "extension<arrow.json>" else _NAMED_KINDS.get(base, own)
-    digits = _FRACTION if defined is None else defined.size
-    return LogicalType(
-        own,
-        base,
-        fraction=digits if pa.types.is_temporal(kind) else 0,
-        charset=column.charset or None,
-        members=None if defined is None or pa.types.is_integer(kind) else tuple(defined.members),
-    )
+    own = Kind.JSON if column.arrow_type == "extension<arrow.json>" else own
+    digits = _FRACTION if pa.types.is_temporal(kind) else 0
+    return LogicalType(own, own.value, fraction=digits, charset=column.charset or None)
+
+
+@lru_cache(maxsize=4096)
+def _declared(mysql_type: str, charset: str) -> LogicalType | None:
+    spec = written_type(mysql_type)
+    if spec is None:
+        return None
+    return declared_type(resolve_column(spec, DeclaredCharset(charset or None), DEFAULT_CONTEXT))

@@ -9,15 +9,18 @@ Sources: MySQL manual, "Data Type Conversion" under ALTER TABLE; MySQL's and Mar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.lake.arrow.column_types import INTEGERS, SqlType, arrow_type, constant, sql_type
+from binx.lake.arrow.column_types import arrow_type, constant, size_of, sql_type
 from binx.lake.tables.lives import ColumnChange, SchemaSpan, TableColumn
+from binx.rows.columns.types import BLOB_BASES, INTEGER_BASES, INTEGER_RANGES, INTEGERS, TEXT_BASES
+from binx.rows.ddl.column_definitions import written_type
+from binx.rows.ddl.parsed_statements import ColumnSpec
 
 Values = Any
 """A chunked array, or an array, of values or of whether they are known."""
@@ -148,38 +151,49 @@ def _is_same(former: TableColumn, column: TableColumn) -> bool:
     old, new = sql_type(former), sql_type(column)
     # Bases may have another Arrow type for what is one type on the server.
     is_same_arrow = arrow_type(former.arrow_type) == arrow_type(column.arrow_type)
-    if not is_same_arrow or old is None or new is None:
-        return bool(is_same_arrow)
-    is_same_text = former.charset == column.charset or old.kind not in _OF_CHARACTERS
-    return is_same_text and (old.base, old.arguments, old.rest) == (new.base, new.arguments, new.rest)
+    if not is_same_arrow:
+        return False
+    if old is None or new is None:
+        # A hashed column's type says what was hashed.
+        return former.mysql_type == column.mysql_type or not (former.mysql_type and column.mysql_type)
+    is_same_text = former.charset == column.charset or _family(old) not in _OF_CHARACTERS
+    return is_same_text and old == new
 
 
 def _outcome(values: Values, former: TableColumn, column: TableColumn) -> Kept:
+    hashed = _HASHED.fullmatch(former.mysql_type), _HASHED.fullmatch(column.mysql_type)
+    if all(hashed):
+        return _hash(values, *(match[1] for match in hashed if match))
     old, new = sql_type(former), sql_type(column)
-    rule = None if old is None or new is None else _RULES.get((old.kind, new.kind))
+    rule = None if old is None or new is None else _RULES.get((_family(old), _family(new)))
     return None if rule is None else rule(values, former, column)
 
 
-def _types(former: TableColumn, column: TableColumn) -> tuple[SqlType, SqlType]:
+def _types(former: TableColumn, column: TableColumn) -> tuple[ColumnSpec, ColumnSpec]:
     old, new = sql_type(former), sql_type(column)
     assert old is not None
     assert new is not None
     return old, new
 
 
-def _is_unsigned(kind: SqlType) -> bool:
-    return "unsigned" in kind.rest or "zerofill" in kind.rest
+def _family(kind: ColumnSpec) -> str:
+    """Return the family of types whose rules apply."""
+    return _FAMILIES.get(kind.base, kind.base)
 
 
-def _bounds(kind: SqlType) -> tuple[int, int]:
+def _scale(kind: ColumnSpec) -> int:
+    return kind.arguments[1] if kind.base == "decimal" and len(kind.arguments) > 1 else 0
+
+
+def _bounds(kind: ColumnSpec) -> tuple[int, int]:
     """Return the least and the greatest value of a type of whole numbers."""
     if kind.base in ("bit", "year"):
-        return 0, 2 ** (kind.size or 1) - 1 if kind.base == "bit" else 2155
-    bits = INTEGERS[kind.base]
-    return (0, 2**bits - 1) if _is_unsigned(kind) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        return 0, 2 ** (size_of(kind) or 1) - 1 if kind.base == "bit" else 2155
+    bounds = INTEGER_RANGES[INTEGERS[kind.base, kind.unsigned]]
+    return bounds[0], bounds[-1]
 
 
-def _within(values: Values, old: SqlType, least: int, most: int) -> Kept:
+def _within(values: Values, old: ColumnSpec, least: int, most: int) -> Kept:
     values = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
     own_least, own_most = _bounds(old)
     least, most = max(least, own_least), min(most, own_most)
@@ -197,18 +211,18 @@ def _to_integer(values: Values, former: TableColumn, column: TableColumn) -> Kep
 def _integer_to_decimal(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     kind = arrow_type(column.arrow_type)
-    if not pa.types.is_decimal(kind) or new.scale > _MOST_SCALE:
+    if not pa.types.is_decimal(kind) or _scale(new) > _MOST_SCALE:
         return None
     most = 10 ** (kind.precision - kind.scale) - 1
-    kept = _within(values, old, 0 if _is_unsigned(new) else -most, most)
+    kept = _within(values, old, 0 if new.unsigned else -most, most)
     # Arrow casts an integer to a decimal only if that holds all of the integer's type.
-    return None if kept is None else (kept[0].cast(pa.decimal128(20 + new.scale, new.scale)), kept[1])
+    return None if kept is None else (kept[0].cast(pa.decimal128(20 + _scale(new), _scale(new))), kept[1])
 
 
 def _integer_to_real(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
     most = _EXACT_INTEGERS[new.base]
-    return None if new.arguments else _within(values, old, 0 if _is_unsigned(new) else -most, most)
+    return None if new.arguments else _within(values, old, 0 if new.unsigned else -most, most)
 
 
 def _to_decimal(values: Values, former: TableColumn, column: TableColumn) -> Kept:
@@ -221,9 +235,9 @@ def _to_decimal(values: Values, former: TableColumn, column: TableColumn) -> Kep
     return values, _signed(values, old, new)
 
 
-def _signed(values: Values, old: SqlType, new: SqlType) -> Values:
+def _signed(values: Values, old: ColumnSpec, new: ColumnSpec) -> Values:
     """Return which values a type that may be unsigned takes."""
-    if not _is_unsigned(new) or _is_unsigned(old):
+    if not new.unsigned or old.unsigned:
         return values.is_valid()
     return pc.greater_equal(values, pa.scalar(0, values.type))
 
@@ -238,13 +252,13 @@ def _to_text(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     known = pc.and_(_encodable(values, former, column), _fits(values, new, column))
     if old.base == "char" and new.base != "char":
         # With PAD_CHAR_TO_FULL_LENGTH, spaces are added to shorter ones.
-        known = pc.and_(known, pc.equal(pc.utf8_length(values), old.size))
+        known = pc.and_(known, pc.equal(pc.utf8_length(values), size_of(old)))
     return values, known
 
 
 def _integer_to_text(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
-    if "zerofill" in old.rest:
+    if old.zerofill:
         return None
     texts = values.cast(pa.string())
     return texts, _fits(texts, new, column)
@@ -264,13 +278,13 @@ def _encodable(values: Values, former: TableColumn, column: TableColumn) -> Valu
     return pc.invert(pc.match_substring_regex(values, unsure))
 
 
-def _fits(values: Values, new: SqlType, column: TableColumn) -> Values:
+def _fits(values: Values, new: ColumnSpec, column: TableColumn) -> Values:
     """Return which texts are not too long; CHAR has no spaces at its end."""
     if new.base in _TEXT_BYTES:
         is_utf8 = column.charset in _UNICODE | _SHORT_UNICODE
         size = pc.binary_length(values) if is_utf8 else pc.utf8_length(values)
         return pc.less_equal(size, _TEXT_BYTES[new.base] // (1 if is_utf8 else _MOST_BYTES_OF_A_CHARACTER))
-    fits = pc.less_equal(pc.utf8_length(values), new.size)
+    fits = pc.less_equal(pc.utf8_length(values), size_of(new))
     return pc.and_not(fits, pc.ends_with(values, " ")) if new.base == "char" else fits
 
 
@@ -279,53 +293,59 @@ def _bytes(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     most = {"blob": 2**16 - 1, "tinyblob": 255, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
     size = pc.binary_length(values)
     if new.base == "binary":
-        return values, pc.equal(size, new.size)
-    return values, pc.less_equal(size, most.get(new.base, new.size))
+        return values, pc.equal(size, size_of(new))
+    return values, pc.less_equal(size, most.get(new.base, size_of(new)))
 
 
 def _member(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     """Keep members if others were only appended; an ENUM's error value is no member."""
     old, new = _types(former, column)
-    if new.members[: len(old.members)] != old.members:
+    if old.members is None or new.members is None or new.members[: len(old.members)] != old.members:
         return None
     known = _encodable(values, former, column)
-    is_sure = old.kind == "set" or "" in old.members
+    is_sure = old.base == "set" or "" in old.members
     return values, known if is_sure else pc.and_(known, pc.not_equal(values, ""))
 
 
 def _moment(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     old, new = _types(former, column)
-    return (values, values.is_valid()) if new.size >= old.size else None
+    return (values, values.is_valid()) if size_of(new) >= size_of(old) else None
 
 
 def _every(values: Values, former: TableColumn, column: TableColumn) -> Kept:
     return values, values.is_valid()
 
 
-def _hash(values: Values, former: TableColumn, column: TableColumn) -> Kept:
+def _hash(values: Values, former: str, hashed: str) -> Kept:
     """Keep hashes if the hashed values stay the same: no value may become another text."""
-    old, new = (
-        sql_type(replace(one, mysql_type=kind.arguments))
-        for one, kind in zip((former, column), _types(former, column), strict=True)
-    )
-    if old is None or new is None or old.kind != new.kind:
+    old, new = written_type(former), written_type(hashed)
+    if old is None or new is None or _family(old) != _family(new):
         return None
     is_wider = False
-    if old.kind == "int":
-        (least, most), (new_least, new_most) = _bounds(old), _bounds(new)
-        is_wider = new_least <= least and most <= new_most
-    elif old.kind == "text":
-        is_wider = _room(old) <= _room(new) and (old.base == "char") == (new.base == "char")
-    elif old.kind == "decimal":
-        is_wider = (old.scale, old.rest) == (new.scale, new.rest) and old.numbers <= new.numbers
+    match _family(old):
+        case "int":
+            (least, most), (new_least, new_most) = _bounds(old), _bounds(new)
+            is_wider = new_least <= least and most <= new_most
+        case "text":
+            is_wider = _room(old) <= _room(new) and (old.base == "char") == (new.base == "char")
+        case "decimal":
+            is_wider = _scale(old) == _scale(new) and old.unsigned == new.unsigned
+            is_wider &= old.zerofill == new.zerofill and old.arguments <= new.arguments
     return (values, values.is_valid()) if is_wider else None
 
 
-def _room(kind: SqlType) -> int:
+def _room(kind: ColumnSpec) -> int:
     """Return the approximate size limit of a text type in bytes."""
-    return _TEXT_BYTES.get(kind.base, kind.size * _MOST_BYTES_OF_A_CHARACTER)
+    return _TEXT_BYTES.get(kind.base, size_of(kind) * _MOST_BYTES_OF_A_CHARACTER)
 
 
+_HASHED = re.compile(r"hash\((.*)\)", re.DOTALL)
+_FAMILIES = {
+    **dict.fromkeys(INTEGER_BASES, "int"),
+    **dict.fromkeys(("char", "varchar", *TEXT_BASES), "text"),
+    **dict.fromkeys(("binary", "varbinary", *BLOB_BASES), "bytes"),
+    **dict.fromkeys(("float", "double"), "real"),
+}
 _OF_CHARACTERS = frozenset({"text", "enum", "set"})
 _RULES: dict[tuple[str, str], Callable[[Values, TableColumn, TableColumn], Kept]] = {
     ("int", "int"): _to_integer,
@@ -348,5 +368,4 @@ _RULES: dict[tuple[str, str], Callable[[Values, TableColumn, TableColumn], Kept]
     ("timestamp", "timestamp"): _moment,
     ("time", "time"): _moment,
     ("date", "datetime"): _every,
-    ("hash", "hash"): _hash,
 }

@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 from binx.rows.columns.charsets import charset_name, collation_name
-from binx.rows.columns.schema import folded_name
+from binx.rows.columns.schema import DEFAULT_CONTEXT, folded_name
 from binx.rows.columns.types import INTEGER_BASES, KINDS, as_bytes
 from binx.rows.ddl.clauses import charset_word, check, column_name, default_clause, references
 from binx.rows.ddl.parsed_statements import ColumnSpec
-from binx.rows.ddl.tokens import TokenKind, TokenReader
+from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, TokenReader
 
 _SYNONYMS: dict[str, str] = {
     "INT1": "tinyint",
@@ -56,6 +56,20 @@ _NATIONAL_CHARSET = "utf8mb3"
 
 REFERENCES_HEEDED_SINCE = {False: 90000, True: 100500}
 """Since which version MySQL, and MariaDB, make a foreign key of REFERENCES at a column."""
+
+
+@lru_cache(maxsize=4096)
+def written_type(text: str) -> ColumnSpec | None:
+    """Return a type as COLUMN_TYPE and schema records spell it; None if it is none of a server.
+
+    ENUM and SET have no members if these are not known.
+    """
+    if text in ("enum", "set"):
+        return ColumnSpec("", text)
+    try:
+        return column_spec(TokenReader(f"c {text}", DEFAULT_CONTEXT))
+    except NotUnderstoodError:
+        return None
 
 
 def column_spec(reader: TokenReader) -> ColumnSpec:

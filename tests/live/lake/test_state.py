@@ -222,6 +222,27 @@ def test_values_that_strict_sessions_reject_are_restored(server: Server, tmp_pat
     assert server.query(wanted) == before
 
 
+COMPARED = r"""
+CREATE DATABASE small; USE small;
+CREATE TABLE odd (id INT PRIMARY KEY, e ENUM('a\nb', 'c\\\\n', 'it\'s'), s SET('x\ty', 'u\rv', ')'),
+                  d DECIMAL(65, 30), b BIT(40), y YEAR, z INT(5) ZEROFILL);
+INSERT INTO odd VALUES (1, 1, 1, 1, 5, 1999, 7), (2, 2, 2, 1.5, 6, 2026, 42), (3, 3, 4, -2e30, 5, 1999, 7),
+  (4, 2, 7, 12345678901234567890.1, 0, 1999, 0), (5, 1, 3, 12345678901234567890.2, 9, 2000, 12345);
+"""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["e = 1", "e > 1", "s = 2", "s >= 3", "d = '1'", "d = 1.50", "d < 0", "d > 12345678901234567890.1",
+     "b = 5", "y = 1999", "z LIKE '000%'"],
+)  # fmt: skip
+def test_rows_are_chosen_as_the_server_compares(server: Server, condition: str, tmp_path: Path) -> None:
+    [log] = logs_of(server, COMPARED)
+    chosen = binx("state", log, "--table", "small.odd", "--format", "csv", "--where", condition)
+    wanted = server.query(f"SELECT id FROM small.odd WHERE {condition} ORDER BY id")
+    assert re.findall(r'^"(\d+)",', chosen.out, re.M) == [number for (number,) in wanted], chosen.err
+
+
 CURRENT_AND_ENDED = """
 CREATE DATABASE small; USE small;
 CREATE TABLE implicit (id INT PRIMARY KEY, a INT) WITH SYSTEM VERSIONING;

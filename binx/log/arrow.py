@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 ENCODED_ROWS = 8_192
 """Rows that a Parquet writer encodes at once; Arrow's 1,024 take 4 % longer."""
 
-_OFFSETS = "i"
+_OFFSETS, _LARGE_OFFSETS = "i", "q"
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 _UNSIGNED_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_FLOAT_CODES = {4: "f", 8: "d"}
 _BYTE_BITS = 8
 
 
@@ -30,9 +31,9 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
     """Return the values as an array; None is null.
 
     Args:
-        values: ``str`` or ``bytes`` for strings and binary, numbers for integers, times (in the type's unit)
-            and decimals (unscaled), bools for booleans, sequences for lists, sequences of pairs for maps,
-            mappings by field name for structs.
+        values: ``str`` or ``bytes`` for strings and binary, large ones too, numbers for integers, floats,
+            times (in the type's unit) and decimals (unscaled), bools for booleans, sequences for lists,
+            sequences of pairs for maps, mappings by field name for structs.
         data_type: an Arrow type listed above.
 
     Raises:
@@ -40,9 +41,11 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
         OverflowError: a number does not fit.
     """
     validity, nulls = _validity(values)
-    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
+    is_large = pa.types.is_large_string(data_type) or pa.types.is_large_binary(data_type)
+    if is_large or pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         encoded = [b"" if value is None else _encoded(value) for value in values]
-        buffers = [validity, _offsets(encoded), pa.py_buffer(b"".join(encoded))]
+        offsets = _offsets(encoded, _LARGE_OFFSETS if is_large else _OFFSETS)
+        buffers = [validity, offsets, pa.py_buffer(b"".join(encoded))]
         return pa.Array.from_buffers(data_type, len(values), buffers, nulls)
     if pa.types.is_map(data_type) or pa.types.is_list(data_type):
         lists = [() if value is None else value for value in values]
@@ -61,6 +64,11 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
 def arrow_scalar(value: Any, data_type: pa.DataType) -> pa.Scalar:
     """Return a scalar for ``pyarrow.compute``, whose own conversion of numbers is just as slow."""
     return arrow_array([value], data_type)[0]
+
+
+def known_true(mask: pa.Array) -> pa.Array:
+    """Return a mask of truths with False for null."""
+    return mask if not mask.null_count else mask.fill_null(arrow_scalar(False, pa.bool_()))
 
 
 def arrow_numbers(
@@ -103,8 +111,8 @@ def _bits(flags: Sequence[Any]) -> pa.Buffer:
     return pa.py_buffer(bytes(packed))
 
 
-def _offsets(values: Sequence[Sequence[Any]]) -> pa.Buffer:
-    return pa.py_buffer(array(_OFFSETS, accumulate(map(len, values), initial=0)))
+def _offsets(values: Sequence[Sequence[Any]], code: str = _OFFSETS) -> pa.Buffer:
+    return pa.py_buffer(array(code, accumulate(map(len, values), initial=0)))
 
 
 def _fixed(values: Sequence[Any], data_type: pa.DataType) -> pa.Buffer:
@@ -113,9 +121,12 @@ def _fixed(values: Sequence[Any], data_type: pa.DataType) -> pa.Buffer:
     numbers = [0 if value is None else value for value in values]
     if pa.types.is_decimal128(data_type):
         return pa.py_buffer(b"".join(number.to_bytes(16, "little", signed=True) for number in numbers))
-    if not pa.types.is_integer(data_type) and not pa.types.is_temporal(data_type):
+    if pa.types.is_floating(data_type):
+        codes = _FLOAT_CODES
+    elif pa.types.is_integer(data_type) or pa.types.is_temporal(data_type):
+        codes = _UNSIGNED_CODES if pa.types.is_unsigned_integer(data_type) else _CODES
+    else:
         raise TypeError(f"no buffers are made here for {data_type}")
-    codes = _UNSIGNED_CODES if pa.types.is_unsigned_integer(data_type) else _CODES
     return pa.py_buffer(array(codes[data_type.bit_width // _BYTE_BITS], numbers))
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from binx.event.charset import Charset
 from binx.event.rows_events import RowsFlag
-from binx.log.arrow import arrow_array
+from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.change_groups import DELETE, INSERT, BatchImages, Images
 from binx.rows.columns.arrays import decoded
 from binx.rows.columns.server_texts import server_texts
@@ -32,7 +32,7 @@ BETWEEN = "\0"
 def changed_rows(images: BatchImages, index: int, before: Images, after: Images) -> pa.BooleanArray:
     """Return which updates changed a column's value; all if the images before lack it."""
     if index not in before.columns:
-        return pa.repeat(pa.scalar(True), images.size_of(after))
+        return pa.repeat(arrow_scalar(True, pa.bool_()), images.size_of(after))
     changed = None
     for values in _comparable(images, index):
         mask = _differ(values, before, after)
@@ -77,7 +77,7 @@ def _comparable(images: BatchImages, index: int) -> Iterator[pa.Array]:
     misfits = images.misfits.get(images.columns[index].name)
     if misfits is not None:
         texts = dict(misfits)
-        yield pa.array([texts.get(row) for row in range(len(column))], pa.string())
+        yield arrow_array([texts.get(row) for row in range(len(column))], pa.string())
 
 
 def _bytes_of_floats(array: pa.Array) -> pa.Array:
@@ -85,9 +85,9 @@ def _bytes_of_floats(array: pa.Array) -> pa.Array:
     counts = pa.Array.from_buffers(
         pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
     )
-    offsets = pc.shift_left(counts, pa.scalar(2, pa.int32())).buffers()[1]
+    offsets = pc.shift_left(counts, arrow_scalar(2, pa.int32())).buffers()[1]
     data = pa.Array.from_buffers(pa.binary(), len(array), [None, offsets, array.values.buffers()[1]])
-    return pc.if_else(array.is_valid(), data, pa.scalar(None, pa.binary())) if array.null_count else data
+    return pc.if_else(array.is_valid(), data, arrow_scalar(None, pa.binary())) if array.null_count else data
 
 
 def replaced_rows(images: BatchImages) -> pa.BooleanArray | None:
@@ -125,14 +125,14 @@ def _logged(images: BatchImages, kind: int) -> pa.BooleanArray | None:
     if logged is None:
         return None
     codes = pa.Array.from_buffers(pa.int8(), len(kinds), [None, pa.py_buffer(kinds)])
-    return pc.and_(logged, pc.equal(codes, pa.scalar(kind, pa.int8())))
+    return pc.and_(logged, pc.equal(codes, arrow_scalar(kind, pa.int8())))
 
 
 def _statements(images: BatchImages) -> pa.Array:
     """Return the number of each row's statement, among those of the batch."""
     facts = [fact for name in ("_commit_version", "_statement") if (fact := images.system(name)) is not None]
     begins = pc.or_(*(pc.not_equal(fact.slice(1), fact.slice(0, len(fact) - 1)) for fact in facts))
-    return pc.cumulative_sum(pa.concat_arrays([pa.array([False]), begins]).cast(pa.int32()))
+    return pc.cumulative_sum(pa.concat_arrays([arrow_array([False], pa.bool_()), begins]).cast(pa.int32()))
 
 
 def _values(images: BatchImages, indexes: tuple[int, ...]) -> pa.Array:
@@ -151,7 +151,9 @@ def _texts(images: BatchImages, index: int, rows: Images) -> pa.Array:
     """Return a distinct text for each value of a column, as servers print it; bytes as hexadecimal digits."""
     column, values = images.columns[index], rows.pick(images.column(index))
     if column.type.kind is Kind.BINARY:
-        texts = pa.array([None if value is None else f"0x{value.hex()}" for value in values.to_pylist()])
+        texts = arrow_array(
+            [None if value is None else f"0x{value.hex()}" for value in values.to_pylist()], pa.string()
+        )
     elif pa.types.is_binary(values.type):
         texts = _decoded(values, column.type)
     else:
@@ -160,7 +162,7 @@ def _texts(images: BatchImages, index: int, rows: Images) -> pa.Array:
     if misfits is None:
         return texts.cast(pa.string())
     known = dict(misfits)
-    every = pa.array([known.get(row) for row in range(images.changes.rows)], pa.string())
+    every = arrow_array([known.get(row) for row in range(images.changes.rows)], pa.string())
     return pc.coalesce(texts.cast(pa.string()), rows.pick(every))
 
 
@@ -175,7 +177,8 @@ def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
     elif charset.is_one_to_one and (text := decoded(values, charset)) is not None:
         return text
     words = values.dictionary_encode()
-    return pa.array([_text(word, charset) for word in words.dictionary.to_pylist()]).take(words.indices)
+    texts = arrow_array([_text(word, charset) for word in words.dictionary.to_pylist()], pa.string())
+    return texts.take(words.indices)
 
 
 def _text(data: bytes, charset: Charset | None) -> str:

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from binx.event.charset import DEFAULT_CHARSET
-from binx.event.collation import collation_charset, collation_name
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader, EventType
 from binx.event.parsers import parse_event
 from binx.event.query_event import DuplicateHandling, ExecuteLoadQuery, LoadBlock, Query
 from binx.event.replication import Incident
-from binx.event.session_variables import session_options
+from binx.event.session_variables import session_options, sql_mode_number
 from binx.event.statement import Intvar, IntvarType, Rand, RowsQuery, UserVar, XaPrepare
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.binlog_file import BinlogFile
 from binx.log.identifiers import id_at
+from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.parse import first_word, is_schema_statement
@@ -227,7 +227,9 @@ class StatementReader:
         is_ddl = query.takes_effect and is_schema_statement(sql)
         context = statement_context(query, header, self._log) if is_ddl else None
         return statement._replace(
-            kind=_kind(sql, context or _text_context(query)) if query.takes_effect else "other",
+            kind=_kind(sql, context or _version_context(query.flavour, query.version))
+            if query.takes_effect
+            else "other",
             db=query.database,
             sql=sql,
             sql_is_text=exact is not None,
@@ -266,29 +268,50 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
     Args:
         log: the name of the log that it stands in, with its identity.
     """
-    mariadb = query.flavour is Flavour.MARIADB
-    server, connection = query.status.collation_server, query.status.collation_connection
-    mode = query.status.sql_mode or 0
-    return _text_context(query)._replace(
-        sql_mode=mode & ~NO_BACKSLASH_ESCAPES if query.by_server else mode,
-        server_collation=None if server is None else collation_name(server, mariadb=mariadb),
-        explicit_defaults_for_timestamp=_explicit_defaults(query),
-        # What the server writes itself is not read as the session's literals are.
-        literals=None if connection is None or query.by_server else collation_charset(connection),
+    context = session_context(session_options(query), query.flavour, query.version, by_server=query.by_server)
+    return context._replace(
         client=query.charset.name,
         failed=query.error_code != 0,
         committed=bool(query.status.ddl_xid or query.status.mariadb_xid),
         position=(log, header.position),
         connection=(header.server_id, query.thread_id),
         uses_temporary=EventFlag.THREAD_SPECIFIC in header.flags,
-        time_zone=query.status.time_zone or "",
         seconds=header.timestamp,
         microseconds=query.status.microseconds,
-        collations=default_collations(session_options(query)),
     )
 
 
-def default_collations(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def session_context(
+    options: Mapping[str, str], flavour: Flavour, version: tuple[int, int, int], *, by_server: bool
+) -> StatementContext:
+    """Return what a session's variables say of its statements, with the names that SET statements use.
+
+    Args:
+        by_server: whether the server wrote the statement itself: that is not read as the session's texts are.
+    """
+    written = options.get("sql_mode", "")
+    mode = int(written) if written.isdecimal() else sql_mode_number(written, flavour)
+    server, connection = map(options.get, ("collation_server", "collation_connection"))
+    explicit = options.get("explicit_defaults_for_timestamp")
+    return _version_context(flavour, version)._replace(
+        sql_mode=mode & ~NO_BACKSLASH_ESCAPES if by_server else mode,
+        server_collation=_known(server),
+        explicit_defaults_for_timestamp=(
+            version >= EXPLICIT_DEFAULTS_SINCE[flavour] if explicit is None else explicit == "1"
+        ),
+        literals=None if by_server else charset_of_collation(_known(connection)),
+        client=options.get("character_set_client"),
+        time_zone=options.get("time_zone", ""),
+        collations=_default_collations(options),
+    )
+
+
+def _known(collation: str | None) -> str | None:
+    """Return a collation's name; None for the number of an unknown one."""
+    return None if collation is None or collation.isdecimal() else collation
+
+
+def _default_collations(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the default collations of character sets in a session, other than the compiled ones."""
     collation = options.get("default_collation_for_utf8mb4", _COMPILED)
     own = () if collation == _COMPILED else (("utf8mb4", collation),)
@@ -299,15 +322,8 @@ def default_collations(options: Mapping[str, str]) -> tuple[tuple[str, str], ...
 _COMPILED = "utf8mb4_0900_ai_ci"
 
 
-def _text_context(query: Query) -> StatementContext:
+def _version_context(flavour: Flavour, version: tuple[int, int, int]) -> StatementContext:
     """Return what decides which comments of a statement are executed."""
-    major, minor, patch = query.version
-    version = major * 10000 + minor * 100 + patch
-    return StatementContext(mariadb=query.flavour is Flavour.MARIADB, version=version)
-
-
-def _explicit_defaults(query: Query) -> bool:
-    recorded = session_options(query).get("explicit_defaults_for_timestamp")
-    if recorded is not None:
-        return recorded == "1"
-    return query.version >= EXPLICIT_DEFAULTS_SINCE[query.flavour]
+    major, minor, patch = version
+    number = major * 10000 + minor * 100 + patch
+    return StatementContext(mariadb=flavour is Flavour.MARIADB, version=number)

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 from binx.errors import RefusedError
 from binx.event.format import Flavour, split_version
 from binx.event.query_event import is_by_server
-from binx.event.session_variables import sql_mode_number
 from binx.lake.table_name import TableName
-from binx.rows.columns.charsets import charset_of_collation
-from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext, TableDefinition
+from binx.rows.columns.schema import StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog, Followed
 from binx.rows.ddl.parsed_statements import AlterTable
-from binx.rows.logged_statements import EXPLICIT_DEFAULTS_SINCE, default_collations
+from binx.rows.logged_statements import session_context
 from binx.sql.create_table import Definition, create_table, needed_sequences
 from binx.sql.dialect import SqlDialect
 
@@ -118,25 +116,9 @@ def _forget(catalog: Catalog, effects: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _context(row: Mapping[str, Any], dialect: SqlDialect) -> StatementContext:
-    """Return the session of a statement; see :func:`binx.rows.logged_statements.statement_context`."""
     options = {name: str(value) for name, value in row["options"] or ()}
-    written = options.get("sql_mode", "")
-    mode = int(written) if written.isdecimal() else sql_mode_number(written, dialect.flavour)
     by_server = is_by_server(row["sql"].encode())
-    connection = options.get("collation_connection")
-    major, minor, patch = dialect.version
-    is_explicit = dialect.version >= EXPLICIT_DEFAULTS_SINCE[dialect.flavour]
-    explicit = options.get("explicit_defaults_for_timestamp")
-    return StatementContext(
-        sql_mode=mode & ~NO_BACKSLASH_ESCAPES if by_server else mode,
-        server_collation=options.get("collation_server"),
-        mariadb=dialect.flavour is Flavour.MARIADB,
-        version=major * 10000 + minor * 100 + patch,
-        explicit_defaults_for_timestamp=is_explicit if explicit is None else explicit == "1",
-        literals=None if connection is None or by_server else charset_of_collation(connection),
-        client=options.get("character_set_client"),
+    return session_context(options, dialect.flavour, dialect.version, by_server=by_server)._replace(
         failed=row["error_code"] != 0,
         connection=None if row["thread_id"] is None else (0, row["thread_id"]),
-        time_zone=options.get("time_zone", ""),
-        collations=default_collations(options),
     )

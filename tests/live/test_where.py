@@ -16,6 +16,7 @@ import pytest
 from binx.errors import UsageError
 from binx.inspect.row_history import RowLife
 from binx.kernels.walk.scan import Level
+from binx.lake.at_moment import table_at
 from binx.log.binlog_file import BinlogFile
 from binx.log.chain.inputs import open_chain
 from binx.log.scan import Scan
@@ -29,6 +30,7 @@ from binx.slices.options import ExtractOptions, SliceFormat
 from binx.where.condition import Condition
 from testdata.servers import MySQLServer, Server
 from tests.cli.process import binx
+from tests.exports import export
 from tests.live.connection import Connection
 from tests.live.logs import logs_of
 from tests.live.test_differential import ROUNDS, seed_of
@@ -63,6 +65,33 @@ def passing(condition: Condition, batches: list[BatchImages]) -> list[int]:
         for group, marks in condition.passing(images):
             found += [ids[row] for row in images.rows_of(group, marks)]
     return sorted(found)
+
+
+@pytest.mark.parametrize("number", range(ROUNDS or 1))
+def test_conditions_choose_the_rows_of_a_state_that_select_chooses(
+    server: Server, number: int, tmp_path: Path
+) -> None:
+    seed = f"state {seed_of(number)}"
+    conditions = Conditions(random.Random(seed), mariadb=server.daemon == "mariadbd")
+    different, compared = [], 0
+    with inserted(server, conditions), Connection(server) as session:
+        export(tmp_path / "lake", server.binlogs()[-1:])
+        session.run(NEUTRAL)
+        for _ in range(CONDITIONS // 3):
+            text = conditions.condition()
+            try:
+                rows = table_at(str(tmp_path / "lake"), TABLE, None, where=Condition(text)).rows
+            except UsageError:
+                continue
+            theirs = session.run(f"SELECT id FROM {TABLE} WHERE {text} ORDER BY id")
+            if not all(map(str.isdigit, theirs)):
+                continue
+            compared += 1
+            odd = {*rows["id"].to_pylist()} ^ {*map(int, theirs)}
+            if odd:
+                different.append(f"{text}: {len(odd)} rows differ, as of id {min(odd)}")
+    assert not different, f"SEED={seed} on {server.daemon}:\n" + "\n".join(different[:20])
+    assert compared > CONDITIONS / 6, "binx or the server refuses most of the conditions"
 
 
 @pytest.mark.parametrize("number", range(ROUNDS or 1))

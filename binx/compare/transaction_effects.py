@@ -14,8 +14,8 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from binx.rows.columns.schema import DEFAULT_CONTEXT
-from binx.rows.ddl.parse import first_word, parse
-from binx.rows.ddl.parsed_statements import CreateTable, DropTables, changed_tables
+from binx.rows.ddl.parse import first_word
+from binx.rows.ddl.parsed_statements import DropTables, changed_tables
 from binx.rows.ddl.tokens import NotUnderstoodError, Token, TokenKind, tokens
 from binx.rows.logged_statements import Statement
 
@@ -45,18 +45,17 @@ def statement_form(statement: Statement) -> StatementEffect | None:
         sql_tokens = list(tokens(statement.sql, context))
     except NotUnderstoodError:
         return StatementEffect((), (statement.db, statement.sql))
-    parsed = parse(statement.sql, context)
-    if (isinstance(parsed, CreateTable) and parsed.temporary) or _is_drop_of_temporary(sql_tokens):
+    followed = statement.followed
+    if followed is not None and followed.is_temporary:
         return None
+    parsed = None if followed is None else followed.parsed
     tables = changed_tables(parsed, statement.db)
     if isinstance(parsed, DropTables):
         return StatementEffect(tuple(sorted(tables)), ("DROP",))
     if not tables:
         return StatementEffect((), (statement.db, *map(_word, sql_tokens)))
-    makes_rows = isinstance(parsed, CreateTable) and parsed.select
-    return StatementEffect(
-        tables, tuple(_without_databases(sql_tokens, {db for db, _ in tables})), makes_rows
-    )
+    words = tuple(_without_databases(sql_tokens, {db for db, _ in tables}))
+    return StatementEffect(tables, words, statement.hides_rows)
 
 
 def _of_transaction(statement: Statement) -> StatementEffect | None:
@@ -65,10 +64,6 @@ def _of_transaction(statement: Statement) -> StatementEffect | None:
     if word in _SAVEPOINTS or (word == "rollback" and len(statement.sql.split()) > 1):
         return None
     return StatementEffect((), tuple(statement.sql.split()))
-
-
-def _is_drop_of_temporary(sql_tokens: list[Token]) -> bool:
-    return [token.upper for token in sql_tokens[:2]] == ["DROP", "TEMPORARY"]
 
 
 def _without_databases(sql_tokens: list[Token], databases: set[str]) -> list[str]:

@@ -25,7 +25,6 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
-from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.logged_statements import Statement
 from binx.slices import changes
@@ -383,8 +382,8 @@ def test_a_transaction_takes_little_memory() -> None:
 def form(sql: str, db: str = "shop", kind: str = "ddl") -> StatementEffect | None:
     """The form of a statement."""
     values: dict[str, Any] = dict.fromkeys(Statement._fields)
-    context = DEFAULT_CONTEXT if kind == "ddl" else None
-    return statement_form(Statement(**values | {"sql": sql, "db": db, "kind": kind, "context": context}))
+    followed = Catalog().follow(sql, db) if kind == "ddl" else None
+    return statement_form(Statement(**values | {"sql": sql, "db": db, "kind": kind, "followed": followed}))
 
 
 @pytest.mark.parametrize(

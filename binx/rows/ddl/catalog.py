@@ -84,15 +84,22 @@ def split_statement(parsed: Statement, own: Names, default_db: str, context: Sta
     return Split(None, parsed)
 
 
+def _done_before_error(parsed: Statement | None) -> Statement | None:
+    """Return what a statement that failed did: of CREATE, OR REPLACE alone is logged, which had dropped."""
+    return DropTables((parsed.table,), parsed.temporary) if isinstance(parsed, CreateTable) else parsed
+
+
 class Followed(NamedTuple):
     """A statement applied to a catalog, and its changes to non-temporary tables.
 
     Attributes:
-        parsed: the parsed statement; None if it does not affect such tables.
+        parsed: what it did, as a parsed statement; None if it does not affect such tables.
+        is_temporary: whether it is about temporary tables alone.
     """
 
     parsed: Statement | None
     changes: list[Change]
+    is_temporary: bool = False
 
 
 class Catalog(KnownTables):
@@ -167,6 +174,8 @@ class Catalog(KnownTables):
         temporary.databases = self.databases
         names = frozenset(folded(table.db, table.name) for table in temporary)
         split = split_statement(parsed, names, default_db, context)
+        if context.failed:
+            split = Split(*map(_done_before_error, split))
         models = (temporary, self) if context.uses_temporary else (self,)
         if split.temporary is not None:
             Applier(temporary, statement, default_db, context, provenance, models).apply(split.temporary)
@@ -175,7 +184,7 @@ class Catalog(KnownTables):
                 if not len(temporary):
                     del self.temporary[connection]
         if split.lasting is None:
-            return Followed(None, [])
+            return Followed(None, [], is_temporary=True)
         changes = Applier(self, statement, default_db, context, provenance, models).apply(split.lasting)
         for table in self.expected.get(context.position or ("", 0), ()):
             before = self.find(table.db, table.name)

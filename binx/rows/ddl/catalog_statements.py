@@ -126,9 +126,6 @@ class Applier:
         return definition
 
     def _create(self, parsed: CreateTable) -> list[Change]:
-        if self.context.failed:
-            # Of the statements that fail, CREATE OR REPLACE is logged: it has dropped the table before.
-            return [self._drop(parsed.table)]
         previous = self._find(parsed.table)
         may_exist = parsed.if_not_exists and not self.context.committed
         if may_exist and self.catalog.lookup(*parsed.table.qualified(self.default_db)) is not None:

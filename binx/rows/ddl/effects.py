@@ -189,9 +189,7 @@ class _Effects:
 
     def _created(self, parsed: CreateTable) -> Iterator[Effect]:
         for change in self._changes:
-            if change.kind is ChangeKind.DROPPED:
-                yield self._effect("dropped", parsed.table)
-            elif change.kind is ChangeKind.CREATED:
+            if change.kind is ChangeKind.CREATED:
                 yield self._defined(
                     Effect("created", *parsed.table.qualified(self._default_db)),
                     change.definition,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from binx.log.chain.places import shell_words
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.columns.schema import ChangeKind
-from binx.rows.ddl.catalog import Followed, split_statement
+from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.effects import statement_effects
-from binx.rows.ddl.parse import first_word, parse
+from binx.rows.ddl.parse import first_word
 from binx.rows.ddl.parsed_statements import (
     AlterTable,
     CreateDatabase,
@@ -48,17 +48,9 @@ class TableEffect(NamedTuple):
 
 def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | None:
     """Return what a statement does to one of the tables that pass a filter; None for nothing."""
-    if statement.error_code and statement.kind == "ddl":
-        return None
-    if first_word(statement.sql) == "truncate":
-        is_meant = not statement.uses_temporary and tables.takes_text(statement.sql, statement.db)
-        return TableEffect("truncate", statement.db, None, may_change_rows=True) if is_meant else None
-    if statement.context is not None:
-        schema_statement = parse(statement.sql, statement.context)
-        if schema_statement is None:
-            return None
-        lasting = split_statement(schema_statement, frozenset(), statement.db, statement.context).lasting
-        return None if lasting is None else _of_schema(lasting, statement, tables)
+    if statement.followed is not None:
+        parsed = statement.followed.parsed
+        return None if parsed is None else _of_schema(parsed, statement, tables)
     if not tables.takes_text(statement.sql, statement.db):
         return None
     if statement.kind == "dml":

@@ -13,7 +13,7 @@ from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.kernels.transactions.table import GtidKind
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.parse import without_start_transaction
-from binx.rows.ddl.parsed_statements import CreateTable, DropTables
+from binx.rows.ddl.parsed_statements import DropTables
 from binx.rows.ddl.tokens import identifier
 from binx.rows.logged_statements import Statement
 from binx.slices.items import Begin, End, Frame, Heads, Item, RowTexts, Run, WholeTexts
@@ -326,8 +326,6 @@ def _text(statement: Statement) -> str:
     MariaDB logs a DROP without its error, though it found only some of the tables.
     """
     parsed = None if statement.followed is None else statement.followed.parsed
-    if isinstance(parsed, CreateTable) and parsed.replaces and statement.error_code:
-        parsed = DropTables((parsed.table,), parsed.temporary)
     if not isinstance(parsed, DropTables) or not (statement.error_code or _BY_SERVER in statement.sql):
         return statement.sql
     names = (".".join(identifier(part) for part in table if part is not None) for table in parsed.tables)

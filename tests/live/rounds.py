@@ -132,15 +132,17 @@ class Round:
             reasons = "; ".join(table["reasons"])
             if "do not fit the rows before" in reasons and "logged as statements" not in reasons:
                 yield f"{table['db']}.{table['table']}: {reasons}"
-        for life in lives:
-            name = life["name"][0], life["name"][1]
-            state = states.get(name)
-            if name in self._from_rows and name not in errors and state is not None:
-                if state.ambiguous or state.absent is not None:
-                    continue
+        by_name = {(life["name"][0], life["name"][1]): life for life in lives}
+        for name in sorted(self._from_rows - errors.keys()):
+            table, state = self._tables[name], states.get(name)
+            if state is None or state.ambiguous or state.absent is not None:
+                continue
+            if name in by_name:
                 self.counts["loaded tables"] += 1
-                found = loaded_state(tables, life, self._tables[name])
-                yield from compare_state(name, self._tables[name], found, self.counts)
+                found = loaded_state(tables, by_name[name], table)
+                yield from compare_state(name, table, found, self.counts)
+            elif table.rows and table.description["primary_key"]:
+                yield f"{name} is not among the tables that were loaded"
 
     def compare_reading(self) -> Iterator[str]:
         """Transactions and rows against the server's own reader, log by log."""

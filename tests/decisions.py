@@ -27,9 +27,14 @@ ORDER_OF_LOGS = {
     "number",
     "previous_gtids",
     "gtids_before",
-    "server_id",
 }
-"""What a log says of its place among others: who compares these of two logs decides which follows which."""
+"""What a log says of its place among others: who compares these of two logs decides which follows which.
+
+A server's id alone tells one server from another, and no order.
+"""
+
+TIME = "time"
+"""When a log of a load began; compared with anything but another one's, it is some other time."""
 
 STATEMENTS = {
     "AddColumn", "ChangeColumn", "RenameColumn", "DropColumn", "AlterColumn", "ConvertCharset", "RenameTo",
@@ -63,13 +68,14 @@ def order_logs(tree: ast.Module) -> bool:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Compare):
             continue
-        facts = {
-            ast.unparse(part.value)
+        facts = [
+            part
             for side in (node.left, *node.comparators)
             for part in ast.walk(side)
-            if isinstance(part, ast.Attribute) and part.attr in ORDER_OF_LOGS
-        }
-        if len(facts) > 1:
+            if isinstance(part, ast.Attribute) and part.attr in {*ORDER_OF_LOGS, TIME}
+        ]
+        has_time = [fact.attr == TIME for fact in facts]
+        if len({ast.unparse(fact.value) for fact in facts}) > 1 and (all(has_time) or not any(has_time)):
             return True
     return False
 
@@ -79,7 +85,12 @@ def select_and_decode(tree: ast.Module) -> bool:
 
 
 def interpret_ddl(tree: ast.Module) -> bool:
-    """Whether it tells kinds of parsed statements apart, by patterns or by ``isinstance``."""
+    """Whether it tells kinds of parsed statements apart, by patterns or by ``isinstance``.
+
+    The module that defines them answers questions about what one says; it is not what a statement did.
+    """
+    if any(isinstance(node, ast.ClassDef) and node.name in STATEMENTS for node in tree.body):
+        return False
     kinds = {name_of(node.cls) for node in ast.walk(tree) if isinstance(node, ast.MatchClass)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and name_of(node.func) == "isinstance":

@@ -252,7 +252,7 @@ class Database:
     def _add_loaded(self, place: LakeStore) -> None:
         """Add the views that a load wrote, for the folder where they are now."""
         self._run(DuckDb.script(place))
-        self._run("SET allowed_directories = ['" + place.shown("").replace("'", "''") + "']")
+        self._run(f"SET allowed_directories = [{DuckDb.text(place.shown(''))}]")
 
     def _add_state(self, table: str, moment: str) -> None:
         source, at = self._source, moment or None

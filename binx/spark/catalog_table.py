@@ -17,6 +17,7 @@ import pyarrow as pa
 from binx.errors import BinxError
 from binx.lake.place import LakeStore
 from binx.lake.published.spark_types import spark_types
+from binx.lake.published.views import Spark
 from binx.lake.state.loaded_state import RangeFile
 from binx.rows.ddl.tokens import identifier
 from binx.spark.session import reason_of
@@ -94,7 +95,7 @@ class CatalogTable:
 
     def note(self, **properties: str) -> None:
         """Set properties of the table."""
-        listed = ", ".join(f"'{name}' = '{_escaped(value)}'" for name, value in properties.items())
+        listed = ", ".join(f"'{name}' = {Spark.text(value)}" for name, value in properties.items())
         self._alter(f"SET TBLPROPERTIES ({listed})")
 
     def take(self, writer: str, columns: Columns, layout: TableLayout, *, is_shared: bool) -> None:
@@ -116,7 +117,7 @@ class CatalogTable:
         properties = {WRITER: writer, **(_DELTA if using == "delta" else {})}
         listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
         defined = ", ".join(
-            f"{identifier(name)} {kind} COMMENT '{self._comment(identity)}'"
+            f"{identifier(name)} {kind} COMMENT {self._comment(identity)}"
             for identity, (name, kind) in columns.items()
         )
         parts = f"PARTITIONED BY ({layout.partitions})" if layout.partitions else ""
@@ -159,7 +160,7 @@ class CatalogTable:
             )
 
     def _comment(self, identity: str) -> str:
-        return _escaped(f"binx {self._life} {identity} {self._load}")
+        return Spark.text(f"binx {self._life} {identity} {self._load}")
 
     def _read(self) -> None:
         self._columns = {}
@@ -185,7 +186,7 @@ class CatalogTable:
             for identity, (name, _) in wanted.items():
                 column = self._columns.get(name.lower())
                 if identity not in self._own and column is not None and column.life != self._life:
-                    self._alter(f"ALTER COLUMN {identifier(name)} COMMENT '{self._comment(identity)}'")
+                    self._alter(f"ALTER COLUMN {identifier(name)} COMMENT {self._comment(identity)}")
             self._read()
         for column in list(self._columns.values()):
             is_left = column.life and (column.life != self._life or column.identity not in wanted)
@@ -252,7 +253,7 @@ class CatalogTable:
 
     def _add(self, identity: str, name: str, kind: str) -> None:
         self._check_free(name)
-        self._alter(f"ADD COLUMN {identifier(name)} {kind} COMMENT '{self._comment(identity)}'")
+        self._alter(f"ADD COLUMN {identifier(name)} {kind} COMMENT {self._comment(identity)}")
         # Some types are stored as wider ones.
         self._read()
 
@@ -456,10 +457,6 @@ def _defined(columns: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{identifier(name)} {kind}" for name, kind in columns)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
 def _cast(source: str | None, kind: str, name: str) -> str:
     return f"CAST({'NULL' if source is None else identifier(source)} AS {kind}) AS {identifier(name)}"
 
@@ -473,7 +470,7 @@ def _same(left: str, other: str, name: str, kind: str) -> str:
 
 
 def _misfit(name: str) -> str:
-    return f"{MISFITS}['{_escaped(name)}']"
+    return f"{MISFITS}[{Spark.text(name)}]"
 
 
 def _parts_of_key(key: Key) -> list[str]:

@@ -16,6 +16,7 @@ import pytest
 
 import binx
 from binx.errors import AbsentError
+from binx.lake.published.views import DuckDb, Spark
 from binx.lake.table_changes import write_changes_views
 from tests.lake.conftest import Load
 from tests.lake.dataset import Name, Server, renumbered
@@ -258,6 +259,12 @@ def test_tables_whose_names_sparks_views_would_share_have_one_each(
         spark.sql(statement)
     found = [spark.table(name).first()["name"] for name in ("a_B_C", "a_b_c_", "a_b_c__")]
     assert found == ["a.B_C", "a.b_c", "a_b.c"]
+
+
+def test_texts_are_what_they_were(spark: Any) -> None:
+    for text in ("it's", "back\\slash", "''", "\\'"):
+        assert spark.sql(f"SELECT {Spark.text(text)}").first()[0] == text
+        assert duckdb.execute(f"SELECT {DuckDb.text(text)}").fetchone() == (text,)
 
 
 def test_times_are_what_they_were(tmp_path: Path) -> None:

@@ -210,6 +210,11 @@ class DuckDb:
         return '"' + name.replace('"', '""') + '"'
 
     @staticmethod
+    def text(value: str) -> str:
+        """Write a text as a literal."""
+        return "'" + value.replace("'", "''") + "'"
+
+    @staticmethod
     def struct(fields: Iterable[tuple[str, str]]) -> str:
         """Return a struct of named expressions."""
         return "{" + ", ".join(f"'{name}': {value}" for name, value in fields) + "}"
@@ -231,19 +236,19 @@ class DuckDb:
     @staticmethod
     def folder(place: LakeStore) -> str:
         """Return the statement that says where the files are."""
-        return f"CREATE OR REPLACE MACRO {_variable(place)}() AS {_text(place.shown(''))}"
+        return f"CREATE OR REPLACE MACRO {_variable(place)}() AS {DuckDb.text(place.shown(''))}"
 
     @staticmethod
     def script(place: LakeStore) -> str:
         """Return the script that was written, for where the folder is now."""
         script = (place.read(DuckDb.path) or b"").decode()
-        folder = _text(place.shown(""))
+        folder = DuckDb.text(place.shown(""))
         return _FOLDER.sub(lambda match: f"{match[1]}{folder};", script, count=1)
 
     @staticmethod
     def files(place: LakeStore, paths: Sequence[str]) -> str:
         """Return a table expression that reads files."""
-        listed = ", ".join(map(_text, paths))
+        listed = ", ".join(map(DuckDb.text, paths))
         return f"read_parquet([{_variable(place)}() || one for one in [{listed}]], hive_partitioning = false)"
 
 
@@ -262,6 +267,11 @@ class Spark:
     def name(name: str) -> str:
         """Quote an identifier."""
         return identifier(name)
+
+    @staticmethod
+    def text(value: str) -> str:
+        """Write a text as a literal, in which backslashes escape."""
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     @staticmethod
     def struct(fields: Iterable[tuple[str, str]]) -> str:
@@ -418,8 +428,8 @@ def _history(parts: Sequence[ViewPart], columns: Sequence[United], place: LakeSt
             for name in SYSTEM_COLUMNS
         ]
         named += [
-            f"{_text(part.units[0].file.chain)} AS _chain",
-            f"{_text(part.version.name)} AS _schema_version",
+            f"{dialect.text(part.units[0].file.chain)} AS _chain",
+            f"{dialect.text(part.version.name)} AS _schema_version",
             f"{_order(part, dialect)} AS {ORDER}",
             f"{_removed(part, dialect)} AS {REMOVED}",
         ]
@@ -477,7 +487,3 @@ def _type(kind: pa.DataType, dialect: Dialect) -> str:
     if pa.types.is_timestamp(kind):
         return dialect.types["plain time"]
     return {pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}[kind]
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

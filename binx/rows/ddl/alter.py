@@ -52,6 +52,7 @@ from binx.rows.ddl.parsed_statements import (
     SetOption,
     SetPeriod,
     SystemVersioning,
+    may_remove_rows,
     no_rows_of,
 )
 from binx.rows.ddl.tokens import TokenReader
@@ -86,21 +87,11 @@ def alter_table(reader: TokenReader, *, ignore: bool = False) -> AlterTable:
         actions += _partition_clause(reader)
     elif clauses == 1:
         actions = [one._replace(alone=True) if isinstance(one, ConvertCharset) else one for one in actions]
-    if ignore and any(map(_may_remove, actions)):
+    if ignore and any(map(may_remove_rows, actions)):
         actions.append(
             MoveRows(reason="ALTER IGNORE TABLE may have removed rows that break a key or constraint")
         )
     return AlterTable(table, tuple(actions), if_exists)
-
-
-def _may_remove(action: AlterAction) -> bool:
-    """Whether rows may not go with a clause: MariaDB removes them with IGNORE.
-
-    Keys may have the values of other rows that were converted.
-    """
-    if isinstance(action, AddKey):
-        return action.key.unique or action.key.primary
-    return isinstance(action, (ChangeColumn, ConvertCharset, AddCheck, Repartition))
 
 
 def _at_partitions(reader: TokenReader) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from binx.rows.columns.schema import Check, Default, Partitioning
+from binx.rows.columns.schema import Check, Default, Partitioning, StatementContext
 
 
 class NamedTable(NamedTuple):
@@ -481,3 +481,32 @@ def renamed_tables(parsed: Statement | None) -> tuple[tuple[NamedTable, NamedTab
         case AlterTable(table=table, new_name=NamedTable() as new):
             return ((table, new),)
     return ()
+
+
+def redefined_tables(
+    parsed: Statement | None, default_db: str, context: StatementContext
+) -> Iterator[tuple[str | None, str | None]]:
+    """Yield database and name of the tables whose columns a statement may change; None for any."""
+    match parsed:
+        case DropDatabase() | CreateDatabase(replaces=True):
+            yield parsed.db, None
+        case NotUnderstood(tables=()):
+            yield None, None
+        case CreateTable(if_not_exists=True) if not context.committed:
+            return
+        case TruncateTable():
+            return
+        case AlterTable() if all(isinstance(action, MoveRows) for action in parsed.actions):
+            return
+        case _:
+            yield from changed_tables(parsed, default_db)
+
+
+def may_remove_rows(action: AlterAction) -> bool:
+    """Return whether a clause may remove rows of ALTER IGNORE TABLE, in MariaDB: those that break it.
+
+    Of converted columns, these are rows whose keys have the values of others now.
+    """
+    if isinstance(action, AddKey):
+        return action.key.unique or action.key.primary
+    return isinstance(action, (ChangeColumn, ConvertCharset, AddCheck, Repartition))

@@ -14,20 +14,10 @@ from binx.errors import DamagedError, SourceError, UnsupportedError
 from binx.kernels.walk.scan import Level
 from binx.log.binlog_file import BinlogFile
 from binx.log.scan import Scan
-from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition, folded_name
+from binx.rows.columns.schema import ChangeKind, TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.dump_moment import START, DumpMoment, parse_moment, recorded_moment
-from binx.rows.ddl.parsed_statements import (
-    AlterTable,
-    CreateDatabase,
-    CreateTable,
-    DropDatabase,
-    MoveRows,
-    NotUnderstood,
-    TruncateTable,
-    changed_tables,
-)
-from binx.rows.ddl.parsed_statements import Statement as Parsed
+from binx.rows.ddl.parsed_statements import redefined_tables
 from binx.rows.logged_statements import Statement
 from binx.rows.reading import Reading, no_table
 from binx.source.wording import shortened
@@ -159,28 +149,9 @@ def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement
                 for item in reading.items(file, transactions, mask):
                     if isinstance(item, Statement) and item.context is not None:
                         parsed = followed.follow(item.sql, item.db, item.context).parsed
-                        tables = tuple(_changed(parsed, item.db, item.context))
+                        tables = tuple(redefined_tables(parsed, item.db, item.context))
                         if tables:
                             yield _SchemaStatement(file.name, item, tables)
         except (DamagedError, UnsupportedError):
             # Whoever decodes the log reports it, and forgets definitions after damage.
             continue
-
-
-def _changed(
-    parsed: Parsed | None, default_db: str, context: StatementContext
-) -> Iterator[tuple[str | None, str | None]]:
-    """Yield the tables whose columns a statement may change."""
-    match parsed:
-        case DropDatabase() | CreateDatabase(replaces=True):
-            yield parsed.db, None
-        case NotUnderstood(tables=()):
-            yield None, None
-        case CreateTable(if_not_exists=True) if not context.committed:
-            return
-        case TruncateTable():
-            return
-        case AlterTable() if all(isinstance(action, MoveRows) for action in parsed.actions):
-            return
-        case _:
-            yield from changed_tables(parsed, default_db)

@@ -59,7 +59,7 @@ NEIGHBOURS = {
     "api": {"archive", "pull", "serve", "spark"},
 }
 
-SHARED = {"version"}
+SHARED = {"version", "hidden_pandas"}
 """Modules that any layer may import."""
 
 FREE = {"__init__", "__main__", *SHARED}

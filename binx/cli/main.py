@@ -9,6 +9,8 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
+from binx.hidden_pandas import hide_pandas
+
 _INTERRUPTED = 128 + signal.SIGINT
 _YOUNG_OBJECTS = 20_000
 """New objects after which garbage is looked for: imports make many, and hardly any garbage."""
@@ -20,6 +22,7 @@ def main() -> NoReturn:
     if interrupts:
         signal.signal(signal.SIGINT, _end)
     gc.set_threshold(_YOUNG_OBJECTS)
+    hide_pandas()
     try:
         from binx.cli.run import run
     except ImportError as error:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from binx.dataset.options import StatementTexts
 from binx.dataset.personal.rules import PersonalData
 from binx.event.statement_digest import digest_of, digest_text
-from binx.log.arrow import arrow_array
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.effects import ColumnEffect, Effect, statement_effects
 from binx.rows.logged_statements import ROWS, Statement
@@ -108,7 +107,7 @@ def statements_batch(
             arrays.append(_options([statement.options for statement in statements], data_type))
             continue
         values = columns.get(name) or [getattr(statement, name) for statement in statements]
-        arrays.append(arrow_array(values, data_type))
+        arrays.append(pa.array(values, data_type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -116,8 +115,8 @@ def _options(options: Sequence[Mapping[str, str]], data_type: pa.DataType) -> pa
     """Return the options as maps; each session's, which its statements share, are made once."""
     distinct = {id(values): list(values.items()) for values in options}
     numbers = {identity: number for number, identity in enumerate(distinct)}
-    indexes = arrow_array([numbers[id(values)] for values in options], pa.int32())
-    return arrow_array(list(distinct.values()), data_type).take(indexes)
+    indexes = pa.array([numbers[id(values)] for values in options], pa.int32())
+    return pa.array(list(distinct.values()), data_type).take(indexes)
 
 
 def _effects(statement: Statement, options: ArrowOptions) -> list[Effect]:

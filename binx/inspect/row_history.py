@@ -21,7 +21,6 @@ from binx.inspect.event_details import document
 from binx.inspect.followed_keys import FollowedKeys
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.arrow import arrow_array
 from binx.log.binlog_file import BinlogFile
 from binx.log.chain.chain import ChainLog
 from binx.log.scanning import OnDamage
@@ -308,7 +307,7 @@ class RowLife:
         """Write rows of a batch in the form of ``extract --format json --rows``."""
         if not rows:
             return {}
-        matching = batch.take(arrow_array(sorted(rows), pa.int64()))
+        matching = batch.take(pa.array(sorted(rows), pa.int64()))
         piece = MergedChanges(self._render(matching, file))
         names = ("_commit_version", "_row", "_statement")
         columns = (matching.batch.column(name).to_pylist() for name in names)

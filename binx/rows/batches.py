@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from binx.errors import BinxError
 from binx.event.column import Column as StoredColumn
-from binx.log.arrow import arrow_array
 from binx.rows.columns.arrays import Column, ColumnArrays, ColumnBuffers
 from binx.rows.columns.arrow_schema import MISFITS, shared_columns
 from binx.rows.columns.names import ResolvedTable
@@ -125,8 +124,7 @@ class ChangeBatch:
             lacks_key = partial.copy()
             lacks_key[partial] = bits[begins[:-1][partial] + key // 8] >> key % 8 & 1 == 0
             rows = np.arange(self.rows) - (pairs & lacks_key)
-            # Converting numpy's array would load pandas.
-            taken = pa.Array.from_buffers(pa.int64(), self.rows, [None, pa.py_buffer(rows)])
+            taken = pa.array(rows)
             index = len(columns) - len(names) + key
             columns[index] = self.array(index).take(taken)
         return ChangeBatch(self.table, self.rows, columns, self.rows_flags, self.typed_documents)
@@ -259,7 +257,7 @@ class TableChanges:
             return ColumnBuffers(None, nulls=rows)
         texts = self._by_row(cells)
         items = [list(texts[row].items()) if row in texts else None for row in range(rows)]
-        return arrow_array(items, MISFITS)
+        return pa.array(items, MISFITS)
 
     def _differences(self, cells: list[tuple[int, int, str]], rows: int) -> Column:
         """Build a JSON object of diffs by column for each row; the diffs are already JSON text."""
@@ -269,13 +267,13 @@ class TableChanges:
             row: "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in texts.items()) + "}"
             for row, texts in self._by_row(cells).items()
         }
-        return arrow_array([objects.get(row) for row in range(rows)], pa.string())
+        return pa.array([objects.get(row) for row in range(rows)], pa.string())
 
 
 @cache
 def _change_types() -> tuple[pa.Buffer, pa.Buffer]:
     """Return the bytes and offsets of the change types."""
-    _, offsets, data = arrow_array(CHANGE_TYPES, pa.string()).buffers()
+    _, offsets, data = pa.array(CHANGE_TYPES, pa.string()).buffers()
     return data, offsets
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
 from binx.rows.columns.arrays import ColumnBuffers
 from binx.rows.columns.names import ResolvedColumn
@@ -127,7 +126,7 @@ class BatchImages:
         return [row for side in sides for row in self._rows(side).filter(mask).to_pylist()]
 
     def _rows(self, images: Images) -> pa.Array:
-        return arrow_array(range(self.changes.rows), pa.int64()) if images.rows is None else images.rows
+        return pa.array(range(self.changes.rows), pa.int64()) if images.rows is None else images.rows
 
     def places(self, images: Images) -> list[ChangePlace]:
         """Return the locations of the changes that have some images."""
@@ -141,8 +140,7 @@ class BatchImages:
             patterns, columns = None, [all_columns]
         else:
             present = self.system("_present")
-            every = arrow_scalar(b"\xff" * (len(all_columns) // 8 + 1), pa.binary())
-            encoded = pc.fill_null(present, every).dictionary_encode()
+            encoded = pc.fill_null(present, b"\xff" * (len(all_columns) // 8 + 1)).dictionary_encode()
             patterns = encoded.indices
             columns = [_present_columns(bits, all_columns) for bits in encoded.dictionary.to_pylist()]
         kinds = self.changes.change_types
@@ -154,7 +152,7 @@ class BatchImages:
             rows = (
                 None
                 if count == len(kinds)
-                else pc.indices_nonzero(pc.equal(_codes(kinds), arrow_scalar(code, pa.int8())))
+                else pc.indices_nonzero(pc.equal(_codes(kinds), pa.scalar(code, pa.int8())))
             )
             if code == UPDATE_BEFORE:
                 assert rows is not None
@@ -185,28 +183,28 @@ def _by_pattern(rows: pa.Array | None, patterns: pa.Array | None) -> Iterator[tu
         yield 0, rows
         return
     row_patterns = patterns if rows is None else patterns.take(rows)
-    distinct = row_patterns.unique()
+    distinct = row_patterns.unique().to_pylist()
     if len(distinct) == 1:
-        yield distinct[0].as_py(), rows
+        yield distinct[0], rows
         return
     for pattern in distinct:
         indexes = pc.indices_nonzero(pc.equal(row_patterns, pattern))
-        yield pattern.as_py(), indexes if rows is None else rows.take(indexes)
+        yield pattern, indexes if rows is None else rows.take(indexes)
 
 
 def _updates(
     before: pa.Array, patterns: pa.Array | None, columns: list[tuple[int, ...]]
 ) -> Iterator[ChangeGroup]:
-    one = arrow_scalar(1, before.type)
+    one = pa.scalar(1, before.type)
     if patterns is None:
         yield ChangeGroup(Images(before, columns[0]), Images(pc.add(before, one), columns[0]))
         return
-    size = arrow_scalar(len(columns), pa.int64())
+    size = pa.scalar(len(columns), pa.int64())
     first = patterns.take(before).cast(pa.int64())
     second = patterns.take(pc.add(before, one)).cast(pa.int64())
     pairs = pc.add(pc.multiply(first, size), second)
-    for scalar in pairs.unique():
-        rows, pair = before.take(pc.indices_nonzero(pc.equal(pairs, scalar))), scalar.as_py()
+    for pair in pairs.unique().to_pylist():
+        rows = before.take(pc.indices_nonzero(pc.equal(pairs, pair)))
         images = Images(rows, columns[pair // len(columns)])
         yield ChangeGroup(images, Images(pc.add(rows, one), columns[pair % len(columns)]))
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.log.arrow import arrow_array
 from binx.log.binlog_file import BinlogFile
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
@@ -59,7 +58,7 @@ class RowChoice:
         codes = frozenset(self._codes)
         if not codes.issuperset(batch.change_types):
             kinds = pa.Array.from_buffers(pa.int8(), batch.rows, [None, pa.py_buffer(batch.change_types)])
-            is_chosen = pc.is_in(kinds, value_set=arrow_array(self._codes, pa.int8()))
+            is_chosen = pc.is_in(kinds, value_set=pa.array(self._codes, pa.int8()))
             batch = batch.take(pc.indices_nonzero(is_chosen))
         return batch if self._filter is None or not batch.rows else self._filter.chosen(batch)[0]
 

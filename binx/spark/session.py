@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from binx.dataset.options import usable_processors
 from binx.errors import BinxError
+from binx.hidden_pandas import restore_pandas
 from binx.spark.java import java_there
 from binx.storage.store import open_store
 from binx.version import __version__, install_command
@@ -90,6 +91,7 @@ def local_session(
         BinxError: pyspark or Java is missing, or Spark does not start.
     """
     check_pyspark()
+    restore_pandas()
     from pyspark.sql import SparkSession
 
     chosen: dict[str, str] = {}

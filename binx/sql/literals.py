@@ -18,7 +18,6 @@ from binx.errors import RefusedError
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.transactions import Spelling
-from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.change_groups import BatchImages
 from binx.rows.columns.arrays import decoded
 from binx.rows.columns.schema import Provenance
@@ -90,8 +89,7 @@ class SqlValues(ValueWriter):
             f"'{value.decode().translate(_ESCAPES)}'" if _PRINTABLE.fullmatch(value) else bytes_literal(value)
             for value in literals.dictionary.to_pylist()
         ]
-        column = arrow_array(texts, TEXT).take(literals.indices)
-        return (Spelled(Spelling.SPELL_TEXT, column, null=self.null),)
+        return (Spelled(Spelling.SPELL_TEXT, pa.array(texts, TEXT).take(literals.indices), null=self.null),)
 
     def misfit(self, text: str, logical: LogicalType) -> str:
         """Write the number of an ENUM or SET value, or the text of another value that does not fit."""
@@ -120,7 +118,7 @@ class SqlValues(ValueWriter):
                 array.cast(pa.large_string()).to_pylist(), are_written.to_pylist(), strict=True
             )
         ]
-        return Spelled(Spelling.SPELL_TEXT, arrow_array(literals, pa.large_string()).cast(TEXT))
+        return Spelled(Spelling.SPELL_TEXT, pa.array(literals, pa.large_string()).cast(TEXT))
 
     def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
         """Text as characters; bytes that are invalid in its character set unchanged."""
@@ -133,7 +131,7 @@ class SqlValues(ValueWriter):
             return self._with_bytes_of(DEFAULT_CHARSET, text)
         words = array.dictionary_encode()
         literals = [self._literal(charset, value) for value in words.dictionary.to_pylist()]
-        return Spelled(Spelling.SPELL_TEXT, arrow_array(literals, TEXT).take(words.indices))
+        return Spelled(Spelling.SPELL_TEXT, pa.array(literals, TEXT).take(words.indices))
 
     def _with_bytes_of(self, charset: str, array: pa.Array) -> Spelled:
         odd_open, odd_close = self._around(charset)
@@ -165,7 +163,7 @@ class SqlValues(ValueWriter):
         if pa.types.is_float32(array.type):
             wide = array.cast(pa.float64())
             again = texts.cast(pa.large_string()).cast(pa.float64()).cast(pa.float32())
-            largest = pc.equal(pc.abs(wide), arrow_scalar(_FLOAT32_MAX, wide.type))
+            largest = pc.equal(pc.abs(wide), pa.scalar(_FLOAT32_MAX))
             astray = pc.or_(pc.not_equal(again, array), largest)
             if pc.any(astray).as_py():
                 texts = pc.if_else(astray, as_text(wide), texts)
@@ -178,17 +176,17 @@ class SqlValues(ValueWriter):
         distinct = array.dictionary_encode()
         literal = _enum_literal if logical.kind is Kind.ENUM else _set_literal
         texts = [literal(number, logical.members) for number in distinct.dictionary.to_pylist()]
-        return Spelled(Spelling.SPELL_TEXT, arrow_array(texts, pa.string()).take(distinct.indices))
+        return Spelled(Spelling.SPELL_TEXT, pa.array(texts, pa.string()).take(distinct.indices))
 
     def geometry(self, srid: pa.Array, wkb: pa.Array) -> tuple[Spelled, ...]:
         """The server's storage format: SRID in four bytes, little-endian, then WKB."""
-        are_empty = pc.equal(pc.binary_length(wkb), arrow_scalar(0, pa.int32()))
+        are_empty = pc.equal(pc.binary_length(wkb), 0)
         if pc.any(are_empty).as_py():
             # Empty values have no SRID either: MariaDB stores them in existing rows when a column is added.
             stored = pa.Array.from_buffers(
                 pa.binary(4), len(srid), srid.buffers(), srid.null_count, srid.offset
             )
-            srid = pc.if_else(are_empty, arrow_scalar(b"", pa.binary()), stored.cast(pa.binary()))
+            srid = pc.if_else(are_empty, pa.scalar(b"", pa.binary()), stored.cast(pa.binary()))
         return (
             Spelled(Spelling.SPELL_HEXADECIMAL, srid, open=b"x'"),
             Spelled(Spelling.SPELL_HEXADECIMAL, wkb, close=b"'"),
@@ -206,8 +204,8 @@ def _are_written_back(texts: pa.Array, charset: Charset) -> bool:
     if charset.is_one_to_one:
         return True
     known = texts.drop_null()
-    whole = pa.ListArray.from_arrays(arrow_array([0, len(known)], pa.int32()), known)
-    return charset.is_written_back(pc.binary_join(whole, arrow_scalar("", known.type))[0].as_py())
+    whole = pa.ListArray.from_arrays(pa.array([0, len(known)], pa.int32()), known)
+    return charset.is_written_back(pc.binary_join(whole, "")[0].as_py())
 
 
 def _enum_literal(number: int, members: tuple[str, ...]) -> str:

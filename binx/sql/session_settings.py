@@ -16,7 +16,6 @@ from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour, FormatDescription
 from binx.event.rows_events import RowsFlag
 from binx.event.session_variables import sql_mode_number
-from binx.log.arrow import arrow_scalar, known_true
 from binx.rows.change_groups import BatchImages
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.parse import sets_mode
@@ -253,7 +252,7 @@ def row_marks(images: BatchImages) -> pa.Array | None:
         if column.type.kind is Kind.ENUM and column.type.members is not None:
             values = images.column(index)
             codes = values if pa.types.is_integer(values.type) else values.indices
-            errors = known_true(pc.equal(codes, arrow_scalar(_ERROR_VALUE, codes.type)))
+            errors = pc.fill_null(pc.equal(codes, pa.scalar(_ERROR_VALUE, codes.type)), False)
             if pc.any(errors).as_py():
                 lenient = marked(errors, RowMark.LENIENT)
                 marks = lenient if marks is None else pc.bit_wise_or(marks, lenient)
@@ -270,11 +269,11 @@ def flagged_rows(images: BatchImages, any_of: RowsFlag) -> pa.BooleanArray | Non
     flags = images.changes.rows_flags
     if flags is None:
         return None
-    masked = pc.bit_wise_and(flags, arrow_scalar(int(any_of), pa.uint8()))
-    flagged = pc.not_equal(masked, arrow_scalar(0, pa.uint8()))
+    masked = pc.bit_wise_and(flags, pa.scalar(int(any_of), pa.uint8()))
+    flagged = pc.not_equal(masked, pa.scalar(0, pa.uint8()))
     return flagged if flagged.true_count else None
 
 
 def marked(rows: pa.BooleanArray, mark: RowMark) -> pa.Array:
     """Return a mark for some rows, and 0 for the others."""
-    return pc.if_else(rows, arrow_scalar(int(mark), pa.uint8()), arrow_scalar(0, pa.uint8()))
+    return pc.if_else(rows, pa.scalar(int(mark), pa.uint8()), pa.scalar(0, pa.uint8()))

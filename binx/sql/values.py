@@ -30,14 +30,12 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.transactions import Spelling
-from binx.log.arrow import arrow_array, arrow_numbers, arrow_scalar
 from binx.rows.change_groups import BatchImages
 from binx.rows.columns.arrays import UNMAPPED_CHARSETS, decoded
 from binx.rows.columns.server_texts import decimal_texts
@@ -120,10 +118,10 @@ class ValueWriter:
         spelled = self.spelled(values, logical)
         if not misfits:
             return spelled
-        rows = arrow_array([row for row, _ in misfits], pa.int64())
-        texts = arrow_array([self.misfit(text, logical).encode() for _, text in misfits], TEXT)
-        which = pc.is_in(arrow_numbers(np.arange(len(values)), pa.int64()), value_set=rows)
-        nulls = pc.if_else(values.is_valid(), arrow_scalar(None, TEXT), arrow_scalar(self.null, TEXT))
+        rows = pa.array([row for row, _ in misfits], pa.int64())
+        texts = pa.array([self.misfit(text, logical).encode() for _, text in misfits], TEXT)
+        which = pc.is_in(pa.array(range(len(values)), pa.int64()), value_set=rows)
+        nulls = pc.if_else(values.is_valid(), pa.scalar(None, TEXT), pa.scalar(self.null, TEXT))
         misfit_texts = Spelled(Spelling.SPELL_TEXT, pc.replace_with_mask(nulls, which, texts))
         return (*(spelling._replace(null=b"") for spelling in spelled), misfit_texts)
 
@@ -232,7 +230,7 @@ class ValueWriter:
         lists = pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), _json_reals(array.values))
         texts = pc.binary_join(lists, constant(b", "))
         if array.null_count:
-            texts = pc.if_else(array.is_valid(), texts, arrow_scalar(None, TEXT))
+            texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, TEXT))
         return Spelled(Spelling.SPELL_TEXT, texts, b"[", b"]")
 
 
@@ -316,7 +314,7 @@ def _long_starts(array: pa.Array, charset: Charset | None, short: Callable[[byte
         return plain_json(document).encode()
 
     texts = [text(memoryview(one.as_buffer())) if one.is_valid else None for one in array]
-    return Spelled(Spelling.SPELL_TEXT, arrow_array(texts, TEXT))
+    return Spelled(Spelling.SPELL_TEXT, pa.array(texts, TEXT))
 
 
 def _long_start(value: memoryview, charset: Charset | None) -> dict[str, object]:
@@ -332,7 +330,7 @@ def _long_start(value: memoryview, charset: Charset | None) -> dict[str, object]
 
 def constant(text: bytes) -> pa.Scalar:
     """Return a text to combine with every value."""
-    return arrow_scalar(text, TEXT)
+    return pa.scalar(text, TEXT)
 
 
 def mapped_charset(array: pa.Array, logical: LogicalType) -> Charset | None:
@@ -359,7 +357,7 @@ def as_text(array: pa.Array) -> pa.Array:
 def per_distinct(array: pa.Array, convert: Callable[[bytes], bytes]) -> pa.Array:
     """Convert each distinct value once, in Python."""
     distinct = array.dictionary_encode()
-    values = arrow_array([convert(value) for value in distinct.dictionary.to_pylist()], TEXT)
+    values = pa.array([convert(value) for value in distinct.dictionary.to_pylist()], TEXT)
     return values.take(distinct.indices)
 
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import FLAG_COMMIT_TIME_FROM_GTID
-from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.binlog_file import TransactionScan
 from binx.log.index.transactions import TransactionRows
 from binx.log.selection.times import zone_offset
@@ -112,7 +111,7 @@ class Activity:
             # Commit times are in whole seconds.
             self._length = SECOND
         marks = pa.Array.from_buffers(pa.uint8(), len(rows), [None, pa.py_buffer(part.mask)])
-        wanted = pc.equal(marks, arrow_scalar(1, pa.uint8()))
+        wanted = pc.equal(marks, pa.scalar(1, pa.uint8()))
         ones = pa.repeat(_integer(1), len(rows))
         columns = {"time": moments, "transactions": ones, "bytes": rows.array("bytes", _INT64)}
         self._totals.append(_grouped(pa.table(columns).filter(wanted), ["time"]))
@@ -160,7 +159,7 @@ class Activity:
     def _table_numbers(self, scan: TransactionScan) -> pa.Array:
         for number in range(len(self._numbers), scan.table_count):
             self._numbers.append(self._names.setdefault(scan.table_name(number), len(self._names)))
-        return arrow_array(self._numbers, _INT64)
+        return pa.array(self._numbers, _INT64)
 
     def _combine(self) -> None:
         """Combine the partial sums, in longer intervals where there are too many."""
@@ -202,4 +201,4 @@ def _floored(times: pa.ChunkedArray, length: int) -> pa.ChunkedArray:
 
 
 def _integer(value: int) -> pa.Scalar:
-    return arrow_scalar(value, _INT64)
+    return pa.scalar(value, _INT64)

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD
-from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.binlog_file import TransactionScan
 from binx.log.identifiers import source_of
 from binx.log.index.transactions import TransactionRows
@@ -112,13 +111,11 @@ class GroupSums:
         rows = TransactionRows(part.scan.file, part.scan, part.table, part.epoch, part.first_seqno)
         if self._statements is not None:
             indexes, numbers, sums = self._statements.of(part)
-            parents = arrow_array(indexes, _INT64)
+            parents = pa.array(indexes, _INT64)
             ones = pa.repeat(_integer(1), len(indexes))
-            measures = [ones, *(arrow_array(values, _INT64) for values in sums)]
+            measures = [ones, *(pa.array(values, _INT64) for values in sums)]
             keys = {
-                name: arrow_array(numbers, _INT64)
-                if name == _STATEMENT
-                else self._key(name, rows).take(parents)
+                name: pa.array(numbers, _INT64) if name == _STATEMENT else self._key(name, rows).take(parents)
                 for name in self._keys
             }
             return pa.table(dict(zip(self._measures, measures, strict=True)) | keys)
@@ -127,7 +124,7 @@ class GroupSums:
         changes = len(inserts)
         parents = pc.list_parent_indices(pa.ListArray.from_arrays(offsets, pa.nulls(changes, pa.null())))
         marks = pa.Array.from_buffers(pa.uint8(), len(rows), [None, pa.py_buffer(part.mask)])
-        wanted = pc.equal(marks, arrow_scalar(1, pa.uint8()))
+        wanted = pc.equal(marks, pa.scalar(1, pa.uint8()))
         keys = {name: self._key(name, rows) for name in self._keys if name not in ("table", "db")}
         if self._of_rows:
             wanted = wanted.take(parents)
@@ -204,7 +201,7 @@ class GroupSums:
         for number in range(len(self._table_numbers), scan.table_count):
             db, table = scan.table_name(number)
             self._table_numbers.append(self._number((db, table) if name == "table" else db))
-        return arrow_array(self._table_numbers, _INT64)
+        return pa.array(self._table_numbers, _INT64)
 
     def _shown(self, keys: dict[str, int], names: Sequence[Any]) -> dict[str, str | int | None]:
         """Return a group's keys for output."""
@@ -237,12 +234,12 @@ class GroupSums:
 
 
 def _integer(value: int) -> pa.Scalar:
-    return arrow_scalar(value, _INT64)
+    return pa.scalar(value, _INT64)
 
 
 def _sums_between(values: pa.Array, offsets: pa.Array) -> pa.Array:
     """Sum the values from each offset up to the next."""
-    sums = pa.concat_arrays([arrow_array([0], _INT64), pc.cumulative_sum(values)])
+    sums = pa.concat_arrays([pa.array([0], _INT64), pc.cumulative_sum(values)])
     bounds = sums.take(offsets)
     return pc.subtract(bounds.slice(1), bounds.slice(0, len(offsets) - 1))
 
@@ -250,5 +247,5 @@ def _sums_between(values: pa.Array, offsets: pa.Array) -> pa.Array:
 def _mapped(keys: pa.Array, value_of: Callable[[int], int]) -> pa.Array:
     """Map keys to values; each distinct key is looked up once."""
     encoded = keys.dictionary_encode()
-    values = arrow_array([value_of(key) for key in encoded.dictionary.to_pylist()], _INT64)
+    values = pa.array([value_of(key) for key in encoded.dictionary.to_pylist()], _INT64)
     return values.take(encoded.indices)

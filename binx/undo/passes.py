@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from binx.event.rows_events import UNFOLLOWED
 from binx.kernels.transactions.table import Kind
-from binx.log.arrow import arrow_array
 from binx.log.binlog_file import BinlogFile
 from binx.log.selection.table_filter import XaEnds, xid_of
 from binx.rows.batches import ChangeBatch
@@ -174,7 +173,7 @@ class ChangedAgain:
 
     def _found(self, selected: Iterable[Selected], catalog: Catalog, today: NamesToday) -> dict[Name, _Again]:
         first_changes = {name: keys.first_changes() for name, keys in self._keys.items() if keys.batches}
-        undone = arrow_array(self._versions, pa.int64())
+        undone = pa.array(self._versions, pa.int64())
         changed_again: dict[Name, _Again] = {}
         tables: dict[int, tuple[object, SqlTable]] = {}
         for batch in changes_today(selected, catalog, first_changes, today):

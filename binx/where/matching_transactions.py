@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.arrow import arrow_array
 from binx.log.binlog_file import BinlogFile
 from binx.log.selection.table_filter import XaEnds
 from binx.rows.batches import ChangeBatch
@@ -205,7 +204,7 @@ class RowFilter(TrackedCondition):
             passing += images.rows_of(group, mask)
             dropped[group.operation] += len(mask) - mask.true_count
         counts = (dropped["insert"], dropped["update"], dropped["delete"])
-        return batch.take(arrow_array(sorted(passing), pa.int64())), counts
+        return batch.take(pa.array(sorted(passing), pa.int64())), counts
 
     def _batches(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[ChangeBatch]:
         for item in self._reading.items(file, table, mask):

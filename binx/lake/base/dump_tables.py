@@ -13,7 +13,6 @@ from binx.dataset.manifest import undecodable_values
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.text.tuples import Encoding, TupleColumns
 from binx.lake.base.dump_values import DumpColumn
-from binx.log.arrow import arrow_array
 from binx.rows.absent import absent_value
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
@@ -159,7 +158,7 @@ class TableRows:
             for row, text in misfits:
                 row_misfits.setdefault(row, []).append((columns[index].name, text))
         listed = [row_misfits.get(row) for row in range(rows)] if row_misfits else None
-        misfit_column = None if listed is None else arrow_array(listed, MISFITS)
+        misfit_column = None if listed is None else pa.array(listed, MISFITS)
         bitmap = present_bits(len(columns), self._indexes)
         bitmaps = pa.nulls(rows, pa.binary()) if bitmap is None else pa.repeat(bitmap, rows)
         self.number += rows
@@ -200,7 +199,7 @@ def stored_batch(rows: pa.Table, names: Mapping[str, str], definition: TableDefi
             None if texts is None else [(called[name], text) for name, text in texts if name in called]
             for texts in rows.column("_misfits").to_pylist()
         ]
-        misfits = arrow_array(listed, MISFITS)
+        misfits = pa.array(listed, MISFITS)
     return base_batch(table, arrays, 0, 0, pa.nulls(len(rows), pa.binary()), misfits)
 
 
@@ -225,7 +224,7 @@ def base_batch(
         return pa.repeat(pa.scalar(value, data_type), rows)
 
     def word(value: str, index: pa.DataType) -> pa.Array:
-        return pa.DictionaryArray.from_arrays(repeated(0, index), arrow_array([value], pa.string()))
+        return pa.DictionaryArray.from_arrays(repeated(0, index), pa.array([value], pa.string()))
 
     heads = [
         word(BASE, pa.int8()),

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import DamagedError
-from binx.log.arrow import arrow_scalar
 from binx.rows.columns.arrays import ColumnArrays, ColumnBuffers
 from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, Kind, LogicalType, arrow_type
 
@@ -141,7 +140,7 @@ def _times(texts: pa.Array) -> pa.Array:
         raise _wrong_value(texts.filter(pc.greater(hours, _integer(_MOST_HOURS)))[0].as_py())
     for number, size in ((minutes, 60), (seconds, 60), (microseconds, 1_000_000)):
         hours = pc.add(pc.multiply(hours, _integer(size)), number)
-    return pc.if_else(pc.equal(sign, arrow_scalar("-", pa.string())), pc.negate(hours), hours)
+    return pc.if_else(pc.equal(sign, pa.scalar("-", pa.string())), pc.negate(hours), hours)
 
 
 def _bits(values: pa.Array) -> pa.Array:
@@ -163,7 +162,7 @@ def _with_srids(buffers: ColumnBuffers, values: pa.Array) -> ColumnBuffers:
     """Split geometries into shapes and the SRIDs before them."""
     if (pc.min(pc.binary_length(values)).as_py() or _SRID_SIZE) < _SRID_SIZE:
         raise DamagedError("expected a geometry, found fewer bytes than its reference system takes")
-    _, offsets, data = values.fill_null(arrow_scalar(bytes(_SRID_SIZE), pa.binary())).buffers()
+    _, offsets, data = values.fill_null(pa.scalar(bytes(_SRID_SIZE), pa.binary())).buffers()
     bounds, octets = np.frombuffer(offsets, np.int32)[: len(values) + 1], np.frombuffer(data, np.uint8)
     heads = bounds[:-1, None] + np.arange(_SRID_SIZE, dtype=np.int32)
     is_shape = np.ones(len(octets), np.bool_)
@@ -173,7 +172,7 @@ def _with_srids(buffers: ColumnBuffers, values: pa.Array) -> ColumnBuffers:
 
 
 def _integer(number: int) -> pa.Scalar:
-    return arrow_scalar(number, pa.int64())
+    return pa.scalar(number, pa.int64())
 
 
 def _wrong_value(text: str) -> DamagedError:

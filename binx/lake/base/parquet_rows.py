@@ -15,7 +15,6 @@ from binx.lake.base.dump_tables import base_batch, present_bits
 from binx.lake.base.parquet_backup import ParquetPart, open_parquet
 from binx.lake.base.parquet_values import exact_values, sql_type
 from binx.lake.base.source import BaseSource, Name
-from binx.log.arrow import arrow_array
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ResolvedColumn
@@ -211,8 +210,8 @@ class _ParquetRows:
             arrays,
             self._source.backup.version,
             self._source.rows_taken((self._table.db, self._table.name)),
-            arrow_array(bitmaps, pa.binary()),
-            arrow_array(listed, MISFITS) if misfits else None,
+            pa.array(bitmaps, pa.binary()),
+            pa.array(listed, MISFITS) if misfits else None,
         )
 
     def _own_column(self, batch: pa.RecordBatch, name: str) -> dict[int, Any]:

@@ -23,7 +23,6 @@ from binx.kernels.crc32 import checksum
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.table import COLUMN_NAMES, IndexedTables, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.index.transactions import index_schema
 from binx.log.scanning import ENDINGS, KIND_NAMES, Ending, Totals, decoded_name
 from binx.source import PlainFile, Source
@@ -321,14 +320,14 @@ class IndexFile:
         columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
         for name in ("commit_timestamp", "original_commit_timestamp", "begin_timestamp"):
             columns[name] = columns[name].view(pa.int64())
-        second = arrow_scalar(_MICROSECONDS, pa.int64())
+        second = pa.scalar(_MICROSECONDS, pa.int64())
         numbers, changes = columns["table_numbers"], columns["tables"].flatten()
         records = columns | {
             "begin_timestamp": pc.divide(columns["begin_timestamp"], second),
             "xid": columns["xid"].view(pa.int64()),
             "number": columns["gtid_number"].view(pa.int64()),
             "source": columns["gtid_source"],
-            "kind": pc.index_in(columns["kind"], arrow_array(KIND_NAMES, pa.string())),
+            "kind": pc.index_in(columns["kind"], pa.array(KIND_NAMES, pa.string())),
             "counts": pc.list_value_length(numbers),
         }
         counts = [
@@ -352,6 +351,6 @@ def _numbers(column: pa.Array) -> Buffer:
     # A copy without offset: its buffer begins with the first value.
     numbers = pa.concat_arrays([column.cast(pa.int64()), pa.nulls(0, pa.int64())])
     if numbers.null_count:
-        numbers = numbers.fill_null(arrow_scalar(0, pa.int64()))
+        numbers = numbers.fill_null(pa.scalar(0, pa.int64()))
     data = numbers.buffers()[1]
     return memoryview(b"" if data is None else data).cast("B")[: 8 * len(numbers)].cast("q")

@@ -29,7 +29,7 @@ from binx.kernels.transactions.table import (
     TransactionTable,
 )
 from binx.kernels.walk.scan import Level
-from binx.log.arrow import arrow_array, arrow_numbers, arrow_scalar, validity_bits
+from binx.log.arrow import arrow_numbers, validity_bits
 from binx.log.binlog_file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_ids
 from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES
@@ -126,7 +126,7 @@ class TransactionRows:
     def names(self) -> tuple[pa.Array, pa.Array]:
         """The databases and the names of all transactions' tables."""
         databases, tables = (
-            arrow_array([name[part] for name in self.table_names], pa.string()).take(self.counts(0))
+            pa.array([name[part] for name in self.table_names], pa.string()).take(self.counts(0))
             for part in (0, 1)
         )
         return databases, tables
@@ -182,7 +182,7 @@ def _original_times(rows: TransactionRows) -> pa.Array:
 
 
 def _named(names: Sequence[str], places: NDArray[np.generic]) -> pa.Array:
-    return arrow_array(names, pa.string()).take(arrow_numbers(places, pa.int32()))
+    return pa.array(names, pa.string()).take(arrow_numbers(places, pa.int32()))
 
 
 def _seqnos(rows: TransactionRows) -> pa.Array:
@@ -220,7 +220,7 @@ TRANSACTION_COLUMNS = (
     TransactionColumn("kind", pa.string(), lambda rows: _named(KIND_NAMES, rows.numbers("kind"))),
     TransactionColumn("how", pa.string(), lambda rows: _named(HOW_NAMES, rows.flagged(FLAG_BY_LENGTH))),
     TransactionColumn(
-        "file", pa.string(), lambda rows: pa.repeat(arrow_scalar(rows.file.name, pa.string()), len(rows))
+        "file", pa.string(), lambda rows: pa.repeat(pa.scalar(rows.file.name, pa.string()), len(rows))
     ),
     _field("start", pa.int64()),
     _field("end", pa.int64()),

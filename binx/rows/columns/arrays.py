@@ -19,7 +19,6 @@ import pyarrow as pa
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.charset import PIECE_BYTES, Charset
 from binx.event.charset import charset as charset_of_name
-from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
 
 FLOAT_SIZE = 4
@@ -166,12 +165,12 @@ class ColumnArrays:
             is_utf8 = charset.codec == "utf_8"
             is_exact = texts[-1] == value if is_utf8 else charset.decode_strictly(value) is not None
             self.undecodable += not is_exact
-        return arrow_array(texts, pa.string())
+        return pa.array(texts, pa.string())
 
     def _bool(self, buffers: ColumnBuffers, rows: int) -> Column:
         import pyarrow.compute as pc
 
-        return pc.not_equal(buffers.array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
+        return pc.not_equal(buffers.array(pa.uint8(), rows), pa.scalar(0, pa.uint8()))
 
     def _enum(self, buffers: ColumnBuffers, rows: int) -> Column:
         """Convert an ENUM; its numbers are dictionary indexes: 0 is the empty error value, members follow."""
@@ -183,14 +182,14 @@ class ColumnArrays:
             return buffers._replace(data=self._member_words[0], words=self._member_words[1])
         names = ["", *self.logical.members]
         distinct = list(dict.fromkeys(names))
-        indexes = arrow_array([distinct.index(name) for name in names], pa.int32())
+        indexes = pa.array([distinct.index(name) for name in names], pa.int32())
         codes = indexes.take(buffers.array(pa.int32(), rows))
-        return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
+        return pa.DictionaryArray.from_arrays(codes, pa.array(distinct, pa.string()))
 
     @cached_property
     def _member_words(self) -> tuple[Any, Any]:
         """The bytes and offsets of the empty string and an ENUM's members."""
-        _, offsets, data = arrow_array(["", *(self.logical.members or ())], pa.string()).buffers()
+        _, offsets, data = pa.array(["", *(self.logical.members or ())], pa.string()).buffers()
         return data, offsets
 
     def _set(self, buffers: ColumnBuffers, rows: int) -> Column:
@@ -287,13 +286,13 @@ def _decoded_together(array: pa.Array, charset: Charset) -> pa.Array | None:
     """
     import pyarrow.compute as pc
 
-    values = array.fill_null(arrow_scalar(b"", pa.binary()))
+    values = array.fill_null(pa.scalar(b"", pa.binary()))
     if len(array) == 1:
         texts = _one_text(charset.decode_strictly(values[0].as_py()))
     else:
-        lists = pa.ListArray.from_arrays(arrow_array([0, len(array)], pa.int32()), values)
+        lists = pa.ListArray.from_arrays(pa.array([0, len(array)], pa.int32()), values)
         for separator in _SEPARATORS:
-            joined = pc.binary_join(lists, arrow_scalar(separator, pa.binary()))[0].as_py()
+            joined = pc.binary_join(lists, pa.scalar(separator, pa.binary()))[0].as_py()
             if joined.count(separator) == len(array) - 1:
                 break
         else:
@@ -304,11 +303,11 @@ def _decoded_together(array: pa.Array, charset: Charset) -> pa.Array | None:
         texts = None if texts is None else pc.split_pattern(texts, separator.decode()).values
     if texts is None or not array.null_count:
         return texts
-    return pc.if_else(array.is_valid(), texts, arrow_scalar(None, pa.string()))
+    return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
 
 
 def _one_text(text: str | None) -> pa.Array | None:
-    return None if text is None else arrow_array([text], pa.string())
+    return None if text is None else pa.array([text], pa.string())
 
 
 def _bytes_of(buffer: pa.Buffer | None) -> memoryview:
@@ -316,13 +315,13 @@ def _bytes_of(buffer: pa.Buffer | None) -> memoryview:
 
 
 def _integer(value: int) -> pa.Scalar:
-    return arrow_scalar(value, pa.int32())
+    return pa.scalar(value, pa.int32())
 
 
 def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
     """Convert each distinct value once, in Python."""
     encoded = array.dictionary_encode()
-    values = arrow_array([convert(value.as_py()) for value in encoded.dictionary], data_type)
+    values = pa.array([convert(value.as_py()) for value in encoded.dictionary], data_type)
     # If all values are distinct and not null, they are in order, and may be too large to be in memory twice.
     return values if len(values) == len(array) else values.take(encoded.indices)
 

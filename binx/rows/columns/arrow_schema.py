@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from binx.event.column import Column, ColumnType
-from binx.log.arrow import arrow_array
 from binx.rows.columns.arrays import ColumnArrays
 from binx.rows.columns.names import (
     CACHED_COLUMN_SETS,
@@ -225,7 +224,7 @@ def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch
         return batch
     encoded = batch.column(index).dictionary_encode()
     positions = [new_names.index(name) if name in new_names else None for name in old_names]
-    moved = arrow_array(
+    moved = pa.array(
         [_moved_bits(bits, positions, len(new_names)) for bits in encoded.dictionary.to_pylist()], pa.binary()
     )
     return batch.set_column(index, batch.schema.field(index), moved.take(encoded.indices))
@@ -254,17 +253,13 @@ def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         return cast_array(array.storage, data_type)
     if pa.types.is_binary(array.type) and pa.types.is_string(data_type):
-        return arrow_array(
-            [None if value is None else value.hex() for value in array.to_pylist()], pa.string()
-        )
+        return pa.array([None if value is None else value.hex() for value in array.to_pylist()], pa.string())
     if pa.types.is_duration(array.type) and pa.types.is_string(data_type):
         times = array.cast(pa.int64()).to_pylist()
         texts = [None if time is None else time_text(time, 6).rstrip("0").rstrip(".") for time in times]
-        return arrow_array(texts, pa.string())
+        return pa.array(texts, pa.string())
     if pa.types.is_nested(array.type):
-        return arrow_array(
-            [None if value is None else str(value) for value in array.to_pylist()], pa.string()
-        )
+        return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
     return array.cast(data_type)
 
 

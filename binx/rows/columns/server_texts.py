@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.log.arrow import arrow_array, known_true
 from binx.rows.columns.arrow_schema import time_text
 from binx.rows.columns.types import Kind, LogicalType
 
@@ -23,7 +22,7 @@ def server_texts(values: pa.Array, logical: LogicalType) -> pa.Array:
     match logical.kind:
         case Kind.TIME:
             times = values.cast(pa.int64()).to_pylist()
-            return arrow_array(
+            return pa.array(
                 [None if time is None else time_text(time, digits) for time in times], pa.string()
             )
         case Kind.DATETIME | Kind.TIMESTAMP:
@@ -39,10 +38,10 @@ def server_texts(values: pa.Array, logical: LogicalType) -> pa.Array:
 def decimal_texts(values: pa.Array) -> pa.Array:
     """Return DECIMAL values with all digits; an exponent would make them floating-point."""
     texts = values.cast(pa.string())
-    scientific = known_true(pc.match_substring(texts, "E"))
+    scientific = pc.fill_null(pc.match_substring(texts, "E"), False)
     if pc.any(scientific).as_py():
         plain = [format(value, "f") for value in values.filter(scientific).to_pylist()]
-        texts = pc.replace_with_mask(texts, scientific, arrow_array(plain, pa.string()))
+        texts = pc.replace_with_mask(texts, scientific, pa.array(plain, pa.string()))
     return texts
 
 

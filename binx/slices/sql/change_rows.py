@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.kernels.render.transactions import Spelling
-from binx.log.arrow import arrow_array, arrow_scalar, known_true
 from binx.log.binlog_file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.change_groups import BatchImages, ChangeGroup, Images
@@ -88,7 +87,7 @@ class BatchSql:
         """Return the statements with their order and marks."""
         marks = row_marks(self._images)
         if marks is None and (self._images.changes.partial_rows or self._replaced is not None):
-            marks = pa.repeat(arrow_scalar(0, pa.uint8()), self._images.changes.rows)
+            marks = pa.repeat(pa.scalar(0, pa.uint8()), self._images.changes.rows)
         return changes_of(
             self._images,
             self._parts,
@@ -116,7 +115,7 @@ class BatchSql:
         columns = [self._table.columns[index] for index in absent]
         # A strict session does not give a NOT NULL column its implicit default.
         if group.before is None and any(not column.nullable and column.default is None for column in columns):
-            return pc.bit_wise_or(picked, arrow_scalar(int(RowMark.LENIENT), pa.uint8()))
+            return pc.bit_wise_or(picked, pa.scalar(int(RowMark.LENIENT), pa.uint8()))
         return self._unchecked_deletes(group, picked) if group.after is None else picked
 
     def _unchecked_deletes(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
@@ -203,7 +202,7 @@ class BatchSql:
         else:
             _, wkb = values.flatten()
             lengths = pc.binary_length(wkb)
-        empty = pc.equal(lengths, arrow_scalar(0, lengths.type))
+        empty = pc.equal(lengths, 0)
         if pc.any(empty if mask is None else pc.and_(empty, mask)).as_py():
             raise RefusedError(
                 f"a row of {self._table.name} has an empty value in {self._table.names[index]} (from"
@@ -264,14 +263,14 @@ class BatchSql:
     def _sign_of_zero(self, index: int, before: Images) -> Iterator[Part]:
         """Compare the sign of a zero: 0 and -0 are equal, but MySQL (not MariaDB) prints them apart."""
         values = before.pick(self._images.column(index))
-        zeros = known_true(pc.equal(values, arrow_scalar(0.0, values.type)))
+        zeros = pc.fill_null(pc.equal(values, pa.scalar(0.0, values.type)), False)
         if not zeros.true_count:
             return
         bits = values.view(pa.int32() if values.type == pa.float32() else pa.int64())
         name = self._table.names[index].encode()
-        negative = arrow_scalar(b" AND " + name + b" LIKE '-%'", TEXT)
-        positive = arrow_scalar(b" AND " + name + b" NOT LIKE '-%'", TEXT)
-        texts = pc.if_else(pc.less(bits, arrow_scalar(0, bits.type)), negative, positive)
+        negative = pa.scalar(b" AND " + name + b" LIKE '-%'", TEXT)
+        positive = pa.scalar(b" AND " + name + b" NOT LIKE '-%'", TEXT)
+        texts = pc.if_else(pc.less(bits, pa.scalar(0, bits.type)), negative, positive)
         yield Part(b"", Spelled(Spelling.SPELL_TEXT, texts), None, zeros)
 
     def _literals(self, lead: bytes, index: int, images: Images) -> Iterator[Part]:
@@ -301,7 +300,7 @@ class BatchSql:
             None if text is None else _json_assignments(text, names) or None
             for text in after.pick(column).to_pylist()
         ]
-        return arrow_array(texts, TEXT)
+        return pa.array(texts, TEXT)
 
 
 _Value = TypeVar("_Value")

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from binx.event.charset import Charset
 from binx.event.rows_events import RowsFlag
-from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.change_groups import DELETE, INSERT, BatchImages, Images
 from binx.rows.columns.arrays import decoded
 from binx.rows.columns.server_texts import server_texts
@@ -32,7 +31,7 @@ BETWEEN = "\0"
 def changed_rows(images: BatchImages, index: int, before: Images, after: Images) -> pa.BooleanArray:
     """Return which updates changed a column's value; all if the images before lack it."""
     if index not in before.columns:
-        return pa.repeat(arrow_scalar(True, pa.bool_()), images.size_of(after))
+        return pa.repeat(pa.scalar(True), images.size_of(after))
     changed = None
     for values in _comparable(images, index):
         mask = _differ(values, before, after)
@@ -46,7 +45,7 @@ def _differ(values: pa.Array, before: Images, after: Images) -> pa.BooleanArray:
         assert before.rows is not None
         assert after.rows is not None
         pairs = zip(before.rows.to_pylist(), after.rows.to_pylist(), strict=True)
-        return arrow_array([not _is_same(values[old], values[new]) for old, new in pairs], pa.bool_())
+        return pa.array([not _is_same(values[old], values[new]) for old, new in pairs], pa.bool_())
     old, new = before.pick(values), after.pick(values)
     mask = pc.not_equal(old, new)
     if old.null_count or new.null_count:
@@ -77,7 +76,7 @@ def _comparable(images: BatchImages, index: int) -> Iterator[pa.Array]:
     misfits = images.misfits.get(images.columns[index].name)
     if misfits is not None:
         texts = dict(misfits)
-        yield arrow_array([texts.get(row) for row in range(len(column))], pa.string())
+        yield pa.array([texts.get(row) for row in range(len(column))], pa.string())
 
 
 def _bytes_of_floats(array: pa.Array) -> pa.Array:
@@ -85,9 +84,9 @@ def _bytes_of_floats(array: pa.Array) -> pa.Array:
     counts = pa.Array.from_buffers(
         pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
     )
-    offsets = pc.shift_left(counts, arrow_scalar(2, pa.int32())).buffers()[1]
+    offsets = pc.shift_left(counts, pa.scalar(2, pa.int32())).buffers()[1]
     data = pa.Array.from_buffers(pa.binary(), len(array), [None, offsets, array.values.buffers()[1]])
-    return pc.if_else(array.is_valid(), data, arrow_scalar(None, pa.binary())) if array.null_count else data
+    return pc.if_else(array.is_valid(), data, pa.scalar(None, pa.binary())) if array.null_count else data
 
 
 def replaced_rows(images: BatchImages) -> pa.BooleanArray | None:
@@ -125,14 +124,14 @@ def _logged(images: BatchImages, kind: int) -> pa.BooleanArray | None:
     if logged is None:
         return None
     codes = pa.Array.from_buffers(pa.int8(), len(kinds), [None, pa.py_buffer(kinds)])
-    return pc.and_(logged, pc.equal(codes, arrow_scalar(kind, pa.int8())))
+    return pc.and_(logged, pc.equal(codes, pa.scalar(kind, pa.int8())))
 
 
 def _statements(images: BatchImages) -> pa.Array:
     """Return the number of each row's statement, among those of the batch."""
     facts = [fact for name in ("_commit_version", "_statement") if (fact := images.system(name)) is not None]
     begins = pc.or_(*(pc.not_equal(fact.slice(1), fact.slice(0, len(fact) - 1)) for fact in facts))
-    return pc.cumulative_sum(pa.concat_arrays([arrow_array([False], pa.bool_()), begins]).cast(pa.int32()))
+    return pc.cumulative_sum(pa.concat_arrays([pa.array([False]), begins]).cast(pa.int32()))
 
 
 def _values(images: BatchImages, indexes: tuple[int, ...]) -> pa.Array:
@@ -151,9 +150,7 @@ def _texts(images: BatchImages, index: int, rows: Images) -> pa.Array:
     """Return a distinct text for each value of a column, as servers print it; bytes as hexadecimal digits."""
     column, values = images.columns[index], rows.pick(images.column(index))
     if column.type.kind is Kind.BINARY:
-        texts = arrow_array(
-            [None if value is None else f"0x{value.hex()}" for value in values.to_pylist()], pa.string()
-        )
+        texts = pa.array([None if value is None else f"0x{value.hex()}" for value in values.to_pylist()])
     elif pa.types.is_binary(values.type):
         texts = _decoded(values, column.type)
     else:
@@ -162,7 +159,7 @@ def _texts(images: BatchImages, index: int, rows: Images) -> pa.Array:
     if misfits is None:
         return texts.cast(pa.string())
     known = dict(misfits)
-    every = arrow_array([known.get(row) for row in range(images.changes.rows)], pa.string())
+    every = pa.array([known.get(row) for row in range(images.changes.rows)], pa.string())
     return pc.coalesce(texts.cast(pa.string()), rows.pick(every))
 
 
@@ -177,8 +174,7 @@ def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
     elif charset.is_one_to_one and (text := decoded(values, charset)) is not None:
         return text
     words = values.dictionary_encode()
-    texts = arrow_array([_text(word, charset) for word in words.dictionary.to_pylist()], pa.string())
-    return texts.take(words.indices)
+    return pa.array([_text(word, charset) for word in words.dictionary.to_pylist()]).take(words.indices)
 
 
 def _text(data: bytes, charset: Charset | None) -> str:

@@ -25,6 +25,7 @@ from binx.lake.tables.lacking import (
     unlogged,
 )
 from binx.lake.tables.lives import TableColumn, TableHistory
+from binx.lake.tasks.history import check_empty
 from binx.lake.tasks.merge import Merge, MergeInput
 from binx.rows.change_groups import ChangePlace
 from binx.sql.create_table import Definition, create_sequence, quoted
@@ -123,6 +124,7 @@ def table_at(
         others = [life.name for life in lives if life.name]
         listed = f"; there are {listed_tables(others, table)}" if others else ""
         raise UnknownTableError(f"as of {moment} there is no table {table}{listed}", table).at(path=lake)
+    _check_columns(life, table)
     if not life.epochs[-1].columns:
         raise RefusedError(f"the columns of {table} are not in the logs: {'; '.join(life.reasons)}")
     if keys:
@@ -163,11 +165,29 @@ def table_at(
             definition = definition._replace(sequences=made)
         except RefusedError as error:
             definition, refused = None, str(error)
-    generated = _generated(life, names)
     key = tuple(names[number] for number in epoch.key)
     columns = {names[column.id]: column for column in epoch.columns}
     typed = _has_typed_documents(life, arrivals)
-    return TableAt(name, stored, moment, missing, definition, refused, generated, key, columns, typed)
+    return TableAt(
+        name, stored, moment, missing, definition, refused, _generated(life, names), key, columns, typed
+    )
+
+
+def _check_columns(life: TableHistory, table: str) -> None:
+    """Check that all rows have columns that statements gave the table.
+
+    Raises:
+        RefusedError: some have others.
+    """
+    for file, first, last in life.empty:
+        with LakeStore(file.root).reading(file.path) as opened:
+            scns = opened.read(columns=["_commit_version"]).column(0)
+        try:
+            check_empty(scns, [(first, last)])
+        except BinxError as error:
+            raise RefusedError(
+                f"columns of {table} changed without a statement in the logs: {file.path}: {error.message}"
+            ) from None
 
 
 def _has_typed_documents(life: TableHistory, arrivals: NewFiles) -> bool:

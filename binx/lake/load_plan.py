@@ -66,11 +66,10 @@ def lives_of(
 
 @dataclass(slots=True)
 class _Traced:
-    """All lives; the prepared transactions that were committed; parts of files that must have no rows."""
+    """All lives, and the prepared transactions that were committed."""
 
     lives: list[TableHistory] = field(default_factory=list)
     committed: set[tuple[str, int]] = field(default_factory=set)
-    empty: list[tuple[ChangesFile, int, int]] = field(default_factory=list)
 
 
 def _traced(
@@ -96,7 +95,6 @@ def _traced(
             life.id, life.shard = f"{shard}/{life.id}" if shard else life.id, shard
         traced.lives += lives
         traced.committed |= set(timeline.committed)
-        traced.empty += timeline.empty
     for life in traced.lives:
         if life.name is None:
             continue
@@ -176,7 +174,7 @@ def plan_load(
             work.append(life_work)
     ends = {life.id for life in lives if life.name is not None}
     empty: dict[str, tuple[Span, ...]] = {}
-    for file, first, last in traced.empty:
+    for file, first, last in (part for life in lives for part in life.empty):
         empty[file.identity] = (*empty.get(file.identity, ()), (first, last))
     return Plan(lives, work, sorted(set(state.lives) - ends), empty)
 

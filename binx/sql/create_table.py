@@ -19,7 +19,7 @@ from binx.rows.columns.schema import (
     TableDefinition,
     folded_name,
 )
-from binx.rows.columns.types import CHARACTER_BASES, INTEGER_BASES, quote_text
+from binx.rows.columns.types import CHARACTER_BASES, quote_text
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS
 from binx.rows.ddl.tokens import identifier, sequences_in
 from binx.sql.dialect import SqlDialect
@@ -200,6 +200,8 @@ def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialec
         words.append(f"GENERATED ALWAYS AS {column.generated.replace('_', ' ').upper()}")
     elif column.generated is not None:
         words.append(f"GENERATED ALWAYS AS {column.formula} {column.generated.upper()}")
+    # AUTO_INCREMENT makes a column NOT NULL where no NULL follows it.
+    words += ["AUTO_INCREMENT"] if column.numbered else []
     if not (column.generated and mariadb):
         words.append("NULL" if column.nullable else "NOT NULL")
     if column.srid is not None:
@@ -209,7 +211,6 @@ def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialec
     if default is not None and default.kind is not DefaultKind.IMPLICIT:
         words.append(f"DEFAULT {_default(column)}")
     words += [f"ON UPDATE {column.on_update}"] if column.on_update else []
-    words += ["AUTO_INCREMENT"] if column.numbered else []
     words += ["INVISIBLE"] if column.invisible else []
     words += [f"COMMENT {quote_text(column.comment)}"] if column.comment else []
     words += [word for word in column.attributes if not word.startswith("COMPRESSED")]
@@ -218,7 +219,7 @@ def _column(column: ColumnDefinition, table: TableDefinition, dialect: SqlDialec
 
 
 def _type(column: ColumnDefinition) -> str:
-    if column.base not in INTEGER_BASES or column.width is None or "(" in column.mysql_type:
+    if column.width is None or "(" in column.mysql_type:
         return column.mysql_type
     return column.mysql_type.replace(column.base, f"{column.base}({column.width})", 1)
 

@@ -141,9 +141,9 @@ def _is_wide(mysql_type: str) -> bool:
 
 
 def alike(epoch: SchemaSpan, version: Version, ids: Sequence[int]) -> bool:
-    """Whether a version has the epoch's types."""
+    """Whether a version has the epoch's types, of which statements may not tell all."""
     return all(
-        epoch.column(number).arrow_type == column.arrow_type for number, column in _pairs(version, ids)
+        epoch.column(number).arrow_type in ("", column.arrow_type) for number, column in _pairs(version, ids)
     )
 
 

@@ -93,6 +93,7 @@ class TableHistory:
         id: made of its first name and its place of birth; the same in every load.
         name: the table's last name; None if it was dropped, truncated or replaced.
         whole: whether its beginning is known (CREATE TABLE or TRUNCATE was logged).
+        empty: parts of files that must have no rows, as statements gave it other columns there.
         reasons: why it is incomplete, as sentences.
         parents: what changes its rows through foreign keys: a table with one of its columns, in lower case,
             or with an empty text for its deletes.
@@ -111,6 +112,7 @@ class TableHistory:
     whole: bool
     epochs: list[SchemaSpan] = field(default_factory=list)
     units: list[FileSpan] = field(default_factory=list)
+    empty: list[tuple[ChangesFile, int, int]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     parents: set[tuple[TableName, str]] = field(default_factory=set)
     names: list[tuple[ChangePosition | None, TableName]] = field(default_factory=list)

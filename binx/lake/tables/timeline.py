@@ -60,10 +60,7 @@ class _Clip:
 
 
 class Timeline:
-    """Builds lives statement by statement.
-
-    ``empty`` are parts of files that must have no rows, as the table had other columns there.
-    """
+    """Builds lives statement by statement."""
 
     def __init__(
         self,
@@ -72,7 +69,6 @@ class Timeline:
         bases: Mapping[str, PlacedBase] | None = None,
     ) -> None:
         self.lives: list[TableHistory] = []
-        self.empty: list[tuple[ChangesFile, int, int]] = []
         self._versions = versions
         self._ranks = ranks
         self._bases = bases or {}
@@ -335,7 +331,7 @@ class Timeline:
                 life.reasons.append(_NAMELESS)
         ids = self._ids_in(life, version, clip, position)
         if ids is None:
-            self.empty.append((clip.file, clip.first, clip.last))
+            life.empty.append((clip.file, clip.first, clip.last))
             return
         for name in guessed(life.epochs[-1], version, ids):
             if (reason := f"{version.name}: {name} {_GUESSED}") not in life.reasons:
@@ -356,15 +352,16 @@ class Timeline:
         if before is not None and before.version is version:
             return before.ids
         ids = fit(life.epochs[-1].columns, version)
+        is_alike = ids is not None and alike(life.epochs[-1], version, ids)
+        if not is_alike and not clip.alone:
+            return None
         if ids is not None and before is None:
             life.epochs[-1] = confirmed(life.epochs[-1], version, ids)
-        elif ids is None or not alike(life.epochs[-1], version, ids):
-            if not clip.alone:
-                return None
+        elif not is_alike:
             life.reasons.append(f"{version.name}: {_UNLOGGED}")
             life.epochs.append(epoch_of_file(life, version, position))
             ids = fit(life.epochs[-1].columns, version)
-            assert ids is not None
+        assert ids is not None
         return ids
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -66,7 +66,7 @@ def take_file(arrival: Arrival) -> Taken:
                     " such files"
                 )
             heads = file.read(columns=_HEADS)
-            _check(arrival, heads.column(_SCN).to_numpy())
+            check_empty(heads.column(_SCN), arrival.empty)
             kept = heads.filter(counts(heads.column(_SCN), all_of(arrival.file)))
             spans = pc.unique(_spans(kept, arrival.options)).to_pylist()
             if len(kept) == len(heads) and len(spans) == 1:
@@ -87,10 +87,15 @@ def _spans(rows: pa.Table, options: Options) -> pa.ChunkedArray:
     return pc.floor_temporal(times, unit="hour" if options.hours else "day")
 
 
-def _check(arrival: Arrival, scns: Any) -> None:
-    """Check that a file has no rows in spans that must be empty."""
-    for first, last in arrival.empty:
-        if ((scns >= first) & (scns <= last)).any():
+def check_empty(scns: pa.ChunkedArray, empty: Iterable[Span]) -> None:
+    """Check that a file's rows, of these commit versions, are not in spans that must have none.
+
+    Raises:
+        BinxError: some are.
+    """
+    numbers = scns.to_numpy()
+    for first, last in empty:
+        if ((numbers >= first) & (numbers <= last)).any():
             raise BinxError(
                 f"it has rows between {first} and {last}, where statements gave the table other columns"
             )

@@ -307,7 +307,7 @@ def _has_value(rows: pa.Table, number: int) -> Any:
 def lost_by_types(lost: Collection[str], unkeyed: Mapping[str, int]) -> list[str]:
     """Return sentences about columns with lost values, and about rows whose key is not known."""
     sentences = [
-        f"values that {name} had before it got another type are not known; _unknown lists them"
+        f"values of {name} that an ALTER TABLE gave rows which were there are not known; _unknown lists them"
         for name in sorted(lost)
     ]
     return sentences + [

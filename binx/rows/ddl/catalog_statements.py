@@ -20,6 +20,8 @@ from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.known_tables import KnownTables
 from binx.rows.ddl.parsed_statements import (
     CHARSET_DEFAULT,
+    UNVERSIONED,
+    VERSIONED,
     AlterDatabase,
     AlterTable,
     ChangeColumn,
@@ -145,6 +147,7 @@ class Applier:
 
     def _from_columns(self, parsed: CreateTable) -> TableDefinition:
         definition = self._stub(parsed.table)
+        parsed = _with_versioned_columns(parsed)
         charset = complete_charset(parsed.charset, self._database_charset(definition.db), self.context)
         definition = definition._replace(charset=charset.charset, collation=charset.collation)
         columns = with_clocks(
@@ -200,7 +203,9 @@ class Applier:
             return definition._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
         checks = source.checks
         if not self.context.mariadb:
-            unnamed = (check._replace(name=None) for check in checks)
+            # It numbers them in the order of their names.
+            ordered = sorted(checks, key=lambda check: folded_name(check.name or ""))
+            unnamed = (check._replace(name=None) for check in ordered)
             checks = with_checks(definition, unnamed, mariadb=False).checks
         return source._replace(
             db=definition.db,
@@ -296,7 +301,8 @@ class Applier:
         db, name = action.table.qualified(self.default_db)
         if table is None:
             return [Change(ChangeKind.CREATED, db, name)]
-        definition = table._replace(db=db, name=name, foreign_keys=(), ddl=self.statement)
+        own = table._replace(foreign_keys=(), partitioning=None)
+        definition = own._replace(db=db, name=name, ddl=self.statement)
         self.catalog.put(definition)
         return [Change(ChangeKind.CREATED, db, name, definition)]
 
@@ -355,3 +361,17 @@ class Applier:
             new = self._unknown(table, f"its statement was not understood: {parsed.reason}")
             changes.append(Change(ChangeKind.UNPARSED, new.db, new.name, new, previous, parsed.reason))
         return changes
+
+
+def _with_versioned_columns(parsed: CreateTable) -> CreateTable:
+    """Return a statement whose columns WITH SYSTEM VERSIONING make the table so, without its others."""
+    named = [spec for spec in parsed.columns if VERSIONED in spec.attributes]
+    if parsed.versioned or not named:
+        return parsed
+    kept = (
+        spec
+        if spec in named or spec.period or UNVERSIONED in spec.attributes
+        else spec._replace(attributes=(*spec.attributes, UNVERSIONED))
+        for spec in parsed.columns
+    )
+    return parsed._replace(columns=tuple(kept), versioned=True)

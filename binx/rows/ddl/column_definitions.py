@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from binx.rows.columns.charsets import charset_name, collation_name
 from binx.rows.columns.schema import DEFAULT_CONTEXT, folded_name
 from binx.rows.columns.types import INTEGER_BASES, KINDS, as_bytes
 from binx.rows.ddl.clauses import charset_word, check, column_name, default_clause, references
-from binx.rows.ddl.parsed_statements import ColumnSpec
+from binx.rows.ddl.parsed_statements import UNVERSIONED, VERSIONED, ColumnSpec
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, TokenReader
 
 _SYNONYMS: dict[str, str] = {
@@ -310,10 +310,6 @@ def _references(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     return spec._replace(references=target) if is_heeded else spec
 
 
-def _versioning(word: str, _: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    return _with_attribute(spec, f"{word} SYSTEM VERSIONING")
-
-
 _KEPT = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE")
 
 _ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {
@@ -355,7 +351,8 @@ _ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {
     "AUTO_INCREMENT": _NUMBERED,
     "COMMENT": _comment,
     **{name: _kept(name) for name in _KEPT},
-    **{f"{word} SYSTEM VERSIONING": partial(_versioning, word) for word in ("WITH", "WITHOUT")},
+    VERSIONED: lambda _, spec: _with_attribute(spec, VERSIONED),
+    UNVERSIONED: lambda _, spec: _with_attribute(spec, UNVERSIONED),
 }
 """All attributes of MySQL's and MariaDB's grammars: what they set, or the rule that reads on."""
 

@@ -31,6 +31,10 @@ CHARSET_DEFAULT = DeclaredCharset("DEFAULT")
 """CHARACTER SET DEFAULT: the database, of a database the server, has the character set."""
 
 
+VERSIONED, UNVERSIONED = "WITH SYSTEM VERSIONING", "WITHOUT SYSTEM VERSIONING"
+"""Attributes of MariaDB's columns."""
+
+
 class References(NamedTuple):
     """What a foreign key refers to, and what it does to the rows that refer.
 

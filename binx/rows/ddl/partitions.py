@@ -15,7 +15,8 @@ def repartitioned(parts: Partitioning, action: AlterAction) -> Partitioning:
     """Return the partitions after a clause; the same ones if it is about something else."""
     match action:
         case AddPartitions() if action.partitions:
-            return _listed(parts, (*parts.partitions, *action.partitions))
+            named = _named(0, parts.number or 1) if not parts.partitions else parts.partitions
+            return parts._replace(partitions=(*named, *action.partitions), number=None)
         case AddPartitions():
             return _numbered(parts, action.number)
         case CoalescePartitions():
@@ -44,5 +45,8 @@ def _numbered(parts: Partitioning, more: int) -> Partitioning:
     if not parts.partitions:
         return parts._replace(number=(parts.number or 1) + more)
     first = len(parts.partitions)
-    added = tuple((f"p{number}", f"p{number}") for number in range(first, first + more))
-    return _listed(parts, (*parts.partitions[: first + min(more, 0)], *added))
+    return _listed(parts, (*parts.partitions[: first + min(more, 0)], *_named(first, first + more)))
+
+
+def _named(first: int, end: int) -> tuple[tuple[str, str], ...]:
+    return tuple((f"p{number}", f"p{number}") for number in range(first, end))

@@ -23,7 +23,7 @@ from binx.rows.columns.types import (
     declared_type,
     mysql_name,
 )
-from binx.rows.ddl.parsed_statements import ColumnSpec, DeclaredCharset
+from binx.rows.ddl.parsed_statements import VERSIONED, ColumnSpec, DeclaredCharset
 from binx.rows.ddl.tokens import identifier
 
 _CAPACITIES = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
@@ -110,15 +110,20 @@ def resolve_column(spec: ColumnSpec, table: DeclaredCharset, context: StatementC
         expression=spec.expression,
         default=spec.default and resolved_default(spec.default, base, charset.charset, context),
         comment=spec.comment,
-        width=spec.arguments[0] if base in INTEGER_BASES and spec.arguments else None,
+        width=spec.arguments[0] if spec.arguments and base in _with_widths(context) else None,
         on_update=spec.on_update,
         formula=spec.formula,
         check=_column_check(spec, context),
-        attributes=spec.attributes,
+        attributes=tuple(text for text in spec.attributes if text != VERSIONED),
         srid=spec.srid if base in GEOMETRY_BASES else None,
         numbered=spec.numbered,
     )
     return column._replace(mysql_type=_type_text(spec, column))
+
+
+def _with_widths(context: StatementContext) -> frozenset[str]:
+    """Return the types that keep a display width, as YEAR(2) does in MariaDB."""
+    return INTEGER_BASES | {"year"} if context.mariadb else INTEGER_BASES
 
 
 def _column_check(spec: ColumnSpec, context: StatementContext) -> str:

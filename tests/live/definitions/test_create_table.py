@@ -224,6 +224,18 @@ RARE = (
     "CREATE TABLE made.p (i INT PRIMARY KEY); CREATE TABLE made.t (v INT);"
     " ALTER TABLE made.t ADD COLUMN IF NOT EXISTS v INT REFERENCES made.p (i),"
     " ADD COLUMN IF NOT EXISTS w INT REFERENCES made.p (i)",
+    "CREATE TABLE made.t (id INT AUTO_INCREMENT NULL UNIQUE, v INT)",
+    "CREATE TABLE made.t (id INT PRIMARY KEY) PARTITION BY KEY () PARTITIONS 3;"
+    " ALTER TABLE made.t ADD PARTITION (PARTITION x, PARTITION y)",
+    "CREATE TABLE made.t (id INT PRIMARY KEY) PARTITION BY HASH (id);"
+    " ALTER TABLE made.t ADD PARTITION (PARTITION x); ALTER TABLE made.t ADD PARTITION PARTITIONS 2",
+    f"CREATE TABLE made.p (i INT, {', '.join(f'CHECK (i <> {number})' for number in range(11))},"
+    " CONSTRAINT `B` CHECK (i < 99)); CREATE TABLE made.t LIKE made.p",
+    "CREATE TABLE made.t (y YEAR(2) DEFAULT 99)",
+    "CREATE TABLE made.t (id INT, c INT WITH SYSTEM VERSIONING, d INT WITHOUT SYSTEM VERSIONING, e INT);"
+    " SET system_versioning_alter_history = KEEP; ALTER TABLE made.t ADD f INT",
+    "CREATE TABLE made.p (i INT) PARTITION BY RANGE (i) (PARTITION a VALUES LESS THAN (9),"
+    " PARTITION b VALUES LESS THAN (99)); ALTER TABLE made.p CONVERT PARTITION a TO TABLE made.t",
 )
 """Clauses that random statements do not have; MariaDB takes all of them, MySQL few."""
 

@@ -29,7 +29,7 @@ ROTATIONS = 3 + ROUNDS // 10
 KEY_NOT_KNOWN = "the key's column"
 """What a table lacks whose key got values that no log tells: rows from before."""
 
-LACKING = re.compile("only the server knows|before it got another type are not known")
+LACKING = re.compile("only the server knows|gave rows which were there are not known")
 """What logs do not tell of single values, which are compared as far as they are known."""
 
 

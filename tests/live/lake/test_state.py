@@ -173,6 +173,58 @@ def test_defaults_of_several_time_zones_are_the_same_moments(server: Server, tmp
     assert server.query("SHOW CREATE TABLE small.t") == definition
 
 
+MODELLED = """
+CREATE DATABASE small; USE small; CREATE DATABASE other; CREATE TABLE other.one (id INT PRIMARY KEY, v INT);
+RENAME TABLE other.one TO other.model; ALTER TABLE other.model ADD KEY (v);
+CREATE TABLE middle LIKE other.model; CREATE TABLE t LIKE middle; DROP TABLE other.model, middle;
+INSERT INTO t VALUES (1, 2);
+"""
+
+
+def test_a_table_made_like_another_is_defined_by_the_logs_of_both(server: Server) -> None:
+    [log] = logs_of(server, MODELLED)
+    made = binx("state", log, "--table", "small.t", "--format", "sql")
+    assert made.code == 0, made.err
+    definition = server.query("SHOW CREATE TABLE small.t")
+    server.script(f"DROP TABLE small.t;\n{made.out}")
+    assert server.query("SHOW CREATE TABLE small.t") == definition
+    assert server.query("SELECT * FROM small.t") == [("1", "2")]
+
+
+IN_TURN = """
+CREATE DATABASE small; USE small; CREATE TABLE t (id INT PRIMARY KEY, v INT, w VARCHAR(9));
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'); ALTER TABLE t RENAME COLUMN v TO w, RENAME COLUMN w TO v;
+CREATE TABLE u (id INT PRIMARY KEY, v INT, w VARCHAR(9)); INSERT INTO u VALUES (3, 3, 'c');
+RENAME TABLE t TO x, u TO t, x TO u; DELETE FROM u WHERE id = 1; INSERT INTO t VALUES (4, 4, 'd');
+"""
+
+
+def test_tables_that_change_names_after_their_columns_did_keep_their_rows(server: Server) -> None:
+    [log] = logs_of(server, IN_TURN)
+    for table in ("small.t", "small.u"):
+        made = binx("state", log, "--table", table, "--format", "sql")
+        assert made.code == 0, made.err
+        rows = server.query(f"SELECT * FROM {table} ORDER BY id")
+        server.script(f"DROP TABLE {table};\n{made.out}")
+        assert server.query(f"SELECT * FROM {table} ORDER BY id") == rows
+
+
+OTHER_COLUMNS = """
+CREATE DATABASE small; USE small; CREATE TABLE t (id INT PRIMARY KEY, v INT); INSERT INTO t VALUES (1, 1);
+SET sql_log_bin = 0; ALTER TABLE t MODIFY v VARCHAR(9); SET sql_log_bin = 1; INSERT INTO t VALUES (2, 'two');
+ALTER TABLE t COMMENT 'logged'; INSERT INTO t VALUES (3, 'three');
+"""
+
+
+def test_rows_with_other_columns_than_statements_made_are_not_left_out(server: Server) -> None:
+    server.sql("SET GLOBAL binlog_row_metadata = FULL")
+    [log] = logs_of(server, OTHER_COLUMNS)
+    server.sql("SET GLOBAL binlog_row_metadata = DEFAULT")
+    made = binx("state", log, "--table", "small.t", "--format", "csv")
+    assert made.code == 1
+    assert "columns of small.t changed without a statement in the logs" in made.err
+
+
 SEQUENCES = """
 CREATE DATABASE small; USE small; CREATE DATABASE other;
 CREATE SEQUENCE up MINVALUE 3 INCREMENT BY 2 CACHE 3; CREATE SEQUENCE other.down INCREMENT BY -1 CACHE 1;

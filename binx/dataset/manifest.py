@@ -246,10 +246,11 @@ class LogReport:
         """Record that rows which a statement changed, or data that it read, are not in the data set."""
         self._hidden += statement.hides_rows
         if statement.loaded is not None and statement.loaded.bytes:
-            self.losses.append(
+            text = (
                 f"{statement.transaction}: the {statement.loaded.bytes} bytes read by LOAD DATA are in"
                 " the binary log, but not in this data set"
             )
+            self.warnings[text] = None
 
     def take_ends(self, scan: Scan, decoded: DecoderReport) -> None:
         """Add what scan and decoder report besides rows."""

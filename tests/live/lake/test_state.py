@@ -356,6 +356,23 @@ def test_rows_that_are_logged_as_statements_alone_are_told(server: Server, tmp_p
     assert said("other", "--key", "a") == (3, False)
 
 
+def test_a_load_logged_as_a_statement_is_a_loss_of_its_table_once(server: Server, tmp_path: Path) -> None:
+    empty(server)
+    (tmp_path / "rows").write_bytes(b"1\n2\n")
+    server.script(
+        "CREATE DATABASE small; USE small; CREATE TABLE hit (a INT PRIMARY KEY);"
+        "CREATE TABLE other (a INT PRIMARY KEY); INSERT INTO other VALUES (1);"
+        "SET SESSION binlog_format = STATEMENT; LOAD DATA LOCAL INFILE 'rows' INTO TABLE hit;",
+        folder=tmp_path,
+    )
+    server.flush_logs()
+    log = server.binlogs()[0]
+    assert binx("state", log, "--table", "small.other", "--format", "sql").code == 0
+    hit = binx("state", log, "--table", "small.hit", "--format", "sql")
+    assert hit.code == 3
+    assert hit.out.count("-- Incomplete: ") == hit.out.count("changes logged as statements: 1") == 1
+
+
 UPDATES = 150
 """Of one document; more than a quarter is logged as differences."""
 

@@ -29,6 +29,7 @@ from binx.lake.tasks.history import check_empty
 from binx.lake.tasks.merge import Merge, MergeInput
 from binx.rows.change_groups import ChangePlace
 from binx.sql.create_table import Definition, create_sequence, quoted
+from binx.where.comparison import STORABLE, clock
 from binx.where.condition import Condition
 
 _HELD_BYTES = 32 << 20
@@ -65,21 +66,41 @@ class TableAt(NamedTuple):
         Raises:
             UsageError: a key lacks a value, or has one that its column cannot have.
         """
-        kinds = [self.rows.schema.field(name).type for name in self.key]
-        wanted = {self._key_of(values, kinds) for values in keys}
-        own = zip(*(self.rows.column(name).to_pylist() for name in self.key), strict=True)
+        wanted = {self._key_of(values) for values in keys}
+        own = zip(*map(self._key_values, self.key), strict=True)
         return self._replace(rows=self.rows.filter(pa.array([key in wanted for key in own], pa.bool_())))
 
-    def _key_of(self, values: Sequence[str], kinds: Sequence[pa.DataType]) -> tuple[Any, ...]:
+    def _key_values(self, name: str) -> list[Any]:
+        """Return a column's values; of those that its type cannot hold, the texts."""
+        values: list[Any] = self.rows.column(name).to_pylist()
+        if "_misfits" not in self.rows.column_names:
+            return values
+        misfits = self.rows.column("_misfits").to_pylist()
+        return [
+            dict(texts).get(name) if value is None and texts else value
+            for value, texts in zip(values, misfits, strict=True)
+        ]
+
+    def _key_of(self, values: Sequence[str]) -> tuple[Any, ...]:
         if len(values) != len(self.key):
             raise UsageError(f"expected a value for each of {', '.join(self.key)}, found {len(values)}")
-        key = []
-        for name, kind, text in zip(self.key, kinds, values, strict=True):
-            value = constant(text, kind)
-            if value is None:
+        key: list[Any] = []
+        for name, text in zip(self.key, values, strict=True):
+            kind = self.rows.schema.field(name).type
+            value = _span(text) if pa.types.is_duration(kind) else constant(text, kind)
+            is_misfit = value is None and can_misfit(self.columns[name]) and STORABLE.fullmatch(text)
+            if value is None and not is_misfit:
                 raise UsageError(f"expected a value of the key's column {name}, found {text!r}")
-            key.append(value.as_py())
+            key.append(text if value is None else value.as_py())
         return tuple(key)
+
+
+def _span(text: str) -> pa.Scalar | None:
+    """Return a TIME, None for what is none."""
+    try:
+        return pa.scalar(clock(text), pa.duration("us"))
+    except ValueError:
+        return None
 
 
 def table_at(

@@ -26,7 +26,7 @@ _OFFSET = re.compile(r"[-+]\d\d:?\d\d\Z|[zZ]\Z")
 _UNLIKE_TEXT = frozenset({Kind.BOOL, Kind.BITS, *_REAL, Kind.GEOMETRY, Kind.VECTOR})
 _OPAQUE = frozenset({Kind.GEOMETRY, Kind.VECTOR, Kind.JSON})
 _CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
-_STORABLE = re.compile(
+STORABLE = re.compile(
     r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])(?:[ T](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)?"
 )
 """Dates and times that a server may have stored, zero and partial dates and days behind a month's end too."""
@@ -225,7 +225,7 @@ def _moment(kind: Kind, literal: Literal, name: str) -> str:
         else:
             moment = datetime.fromisoformat(text)
     except (ValueError, UsageError):
-        if _STORABLE.fullmatch(text):
+        if STORABLE.fullmatch(text):
             return _in_full(text.replace("T", " "))
         example = "2026-11-21" if kind is Kind.DATE else "2026-11-21 09:30:00.25"
         raise _unlike(literal, name, example) from None

@@ -24,6 +24,7 @@ from binx.rows.decoder import ChangeDecoder
 from testdata.servers import MySQLServer, Server
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
+from tests.exports import export
 from tests.live.logs import empty, log_of, logs_of
 
 MOMENTS = int(os.environ.get("ROUNDS") or 1)
@@ -293,6 +294,35 @@ def test_rows_are_chosen_as_the_server_compares(server: Server, condition: str, 
     chosen = binx("state", log, "--table", "small.odd", "--format", "csv", "--where", condition)
     wanted = server.query(f"SELECT id FROM small.odd WHERE {condition} ORDER BY id")
     assert re.findall(r'^"(\d+)",', chosen.out, re.M) == [number for (number,) in wanted], chosen.err
+
+
+KEY_VALUES = {
+    "INT": ["-7", "0"], "BIGINT UNSIGNED": ["0", "18446744073709551615"],
+    "DECIMAL(10,4)": ["1.5", "-2"], "DECIMAL(60,20)": ["1.5", "12345678901234567890.1"],
+    "VARCHAR(20)": ["'a'", "'é b'", "'it''s'"], "BINARY(4)": ["'ab'", "x'00ff'"], "BIT(20)": ["5", "9"],
+    "DATE": ["'2026-01-02'", "'2026-00-00'", "'0000-00-00'"],
+    "DATETIME(3)": ["'2026-01-02 03:04:05.25'", "'2026-01-00'"],
+    "TIMESTAMP(6)": ["'2026-01-02 03:04:05.25'"], "TIME(2)": ["'-12:00:01.25'", "'100:00:00'"],
+    "YEAR": ["1999", "0"], "ENUM('a','b,c')": ["1", "2"], "SET('a','b')": ["3", "1"],
+}  # fmt: skip
+"""Types of keys, and values as SQL has them."""
+
+
+def test_rows_are_chosen_by_keys_as_the_server_prints_them(server: Server, tmp_path: Path) -> None:
+    text = "CREATE DATABASE small; USE small; SET sql_mode = '', time_zone = '+00:00';"
+    for number, (kind, values) in enumerate(KEY_VALUES.items()):
+        rows = ", ".join(f"({value}, {row})" for row, value in enumerate(values))
+        text += f"CREATE TABLE t{number} (k {kind} PRIMARY KEY, v INT); INSERT INTO t{number} VALUES {rows};"
+    export(tmp_path / "lake", logs_of(server, text))
+    for number, kind in enumerate(KEY_VALUES):
+        printed = {
+            "BINARY(4)": "HEX(k)",
+            "BIT(20)": "k + 0",
+            "TIMESTAMP(6)": "CONVERT_TZ(k, @@time_zone, '+00:00')",
+        }.get(kind, "k")
+        table = table_at(str(tmp_path / "lake"), f"small.t{number}", None)
+        for key, row in server.query(f"SELECT CAST({printed} AS CHAR), v FROM small.t{number}"):
+            assert table.with_keys([[str(key)]]).rows["v"].to_pylist() == [int(row or 0)], (kind, key)
 
 
 CURRENT_AND_ENDED = """

@@ -42,8 +42,6 @@ from binx.rows.columns.server_texts import decimal_texts
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 
 TEXT = pa.large_binary()
-_EXACT_DIGITS = 18
-"""Digits of the largest DECIMAL that fits into 64 bits."""
 
 _LONG_BYTES = 1024 * 1024
 _INTEGERS = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR})
@@ -181,7 +179,7 @@ class ValueWriter:
         """DECIMAL, with all digits."""
         if not pa.types.is_decimal(array.type):
             return self.quoted(Spelling.SPELL_TEXT, array)
-        if array.type.precision <= _EXACT_DIGITS:
+        if pa.types.is_decimal128(array.type):
             return self.quoted(Spelling.SPELL_DECIMAL, array, array.type.scale)
         return self.quoted(Spelling.SPELL_TEXT, as_text(decimal_texts(array)))
 

@@ -175,7 +175,9 @@ cdef inline int64_t put_value_bytes(
 cdef inline uint8_t *lay_number(uint8_t *target, Part *part, const uint8_t *data) noexcept nogil:
     """Write a fixed-width value."""
     cdef int64_t value
-    if part.width == 8 or part.width == 16:
+    if part.spelling == SPELL_DECIMAL:
+        return lay_decimal(target, data, part.parameter)
+    if part.width == 8:
         value = (<const int64_t *> data)[0]
     elif part.width == 4:
         value = (<const int32_t *> data)[0]
@@ -189,8 +191,6 @@ cdef inline uint8_t *lay_number(uint8_t *target, Part *part, const uint8_t *data
         if part.width < 8:
             value &= (<int64_t> 1 << 8 * part.width) - 1
         return lay_unsigned(target, <uint64_t> value)
-    if part.spelling == SPELL_DECIMAL:
-        return lay_decimal(target, value, part.parameter)
     if part.spelling == SPELL_MOMENT:
         return lay_moment(target, value, part.parameter, c" ", &part.date)
     if part.spelling == SPELL_INSTANT:

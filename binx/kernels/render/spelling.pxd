@@ -2,7 +2,7 @@
 """Format one value as SQL or JSON; the caller reserves the space."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memchr
+from libc.string cimport memchr, memcpy
 
 from binx.kernels.calendar cimport DAY_SECONDS, SECOND
 from binx.kernels.digits cimport (
@@ -19,6 +19,9 @@ from binx.kernels.digits cimport (
 from binx.kernels.output cimport Output
 from binx.kernels.json.text cimport append_escaped, sequence_size
 
+cdef extern from *:
+    ctypedef unsigned long long uint128_t "unsigned __int128"
+
 cdef enum:
     # Maximum bytes of output per byte of a value: \u00NN, or \\xNN for invalid UTF-8.
     EXPANSION = 6
@@ -27,6 +30,9 @@ cdef enum:
     DATE_SIZE = 10
     CLOCK_SIZE = 8
     FRACTION_DIGITS = 6
+    # Of a DECIMAL of 16 bytes.
+    MOST_DIGITS = 38
+    HALF_OF_DIGITS = 19
 
 cdef enum TextClass:
     # Strings by how they are written as SQL literals: unchanged between quotes; with single quotes inside; with
@@ -200,19 +206,34 @@ cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noex
     return lay_fraction(target + 6, value - seconds * SECOND, fraction)
 
 
-cdef inline uint8_t *lay_decimal(uint8_t *target, int64_t value, int scale) noexcept nogil:
-    """Write an unscaled DECIMAL of up to 18 digits, with ``scale`` digits after the point."""
-    cdef uint64_t size = <uint64_t> value
+cdef inline uint8_t *lay_decimal(uint8_t *target, const uint8_t *data, int scale) noexcept nogil:
+    """Write an unscaled DECIMAL of 16 bytes and up to 38 digits, with ``scale`` digits after the point."""
+    cdef uint128_t size
     cdef uint64_t unit = 1
     cdef int place
-    if value < 0:
+    cdef uint8_t digits[MOST_DIGITS]
+    memcpy(&size, data, sizeof(uint128_t))
+    if size >> 127:
         target[0] = c"-"
         target += 1
         size = 0 - size
-    if scale == 0:
-        return lay_unsigned(target, size)
-    for place in range(scale):
+    if size >> 64 == 0 and scale <= HALF_OF_DIGITS - 1:
+        if scale == 0:
+            return lay_unsigned(target, <uint64_t> size)
+        for place in range(scale):
+            unit *= 10
+        target = lay_unsigned(target, <uint64_t> size // unit)
+        target[0] = c"."
+        return lay_padded(target + 1, <uint64_t> size % unit, scale)
+    for place in range(HALF_OF_DIGITS):
         unit *= 10
-    target = lay_unsigned(target, size // unit)
-    target[0] = c"."
-    return lay_padded(target + 1, size % unit, scale)
+    lay_padded(digits, <uint64_t> (size // unit), HALF_OF_DIGITS)
+    lay_padded(digits + HALF_OF_DIGITS, <uint64_t> (size % unit), HALF_OF_DIGITS)
+    place = 0
+    while place < MOST_DIGITS - 1 - scale and digits[place] == c"0":
+        place += 1
+    target = lay_bytes(target, digits + place, MOST_DIGITS - scale - place)
+    if scale:
+        target[0] = c"."
+        target = lay_bytes(target + 1, digits + MOST_DIGITS - scale, scale)
+    return target

@@ -15,8 +15,8 @@ class Spelling(IntEnum):
 
     ``NOTHING`` has no column; ``TEXT`` stands as it is; ``SQL`` and ``JSON`` are strings of UTF-8 in quotes;
     ``REAL`` is text that gets an exponent where it has none; ``SIGNED`` to ``TIME`` are numbers of fixed
-    width: DECIMAL unscaled, moments and spans in µs, days; ``ESCAPED`` is text with ``\xNN`` for what is no
-    UTF-8. The last three have no column: ``EVENT`` is a text before the first row of a rows event,
+    width: DECIMAL unscaled in 16 bytes, moments and spans in µs, days; ``ESCAPED`` is text with ``\xNN`` for
+    what is no UTF-8. The last three have no column: ``EVENT`` is a text before the first row of a rows event,
     ``BETWEEN`` before each other row; ``ORDINAL`` the row's number in its event.
     """
 

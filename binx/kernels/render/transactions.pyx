@@ -192,6 +192,8 @@ cdef class ChangeTexts:
             ) = column
             if codes is not None and part.code_width not in (1, 4) or offsets is not None and part.offset_width not in (4, 8):
                 raise ValueError("a column's codes or offsets are of a width that is not read")
+            if part.spelling == SPELL_DECIMAL and part.width != 16:
+                raise ValueError("a DECIMAL of another width than 16 bytes is not read")
             memory = self.hold(data)
             part.data = memory.data
             part.data_size = memory.size

@@ -126,7 +126,10 @@ class Conditions:
             # MySQL takes bytes beside a number for 0.
             if sort == "text":
                 return f"{name} {negated}BETWEEN '{pick(TEXTS)}' AND {pick((repr(pick(TEXTS)), pick(SMALL)))}"
-            return f"{name} {negated}BETWEEN {self._literal(sort)} AND {self._literal(sort)}"
+            bounds = f"{self._literal(sort)} AND {self._literal(sort)}"
+            # MySQL takes the largest unsigned number in quotes, beside a number without, for -1.
+            bounds = bounds.replace("'18446744073709551615'", "18446744073709551615")
+            return f"{name} {negated}BETWEEN {bounds}"
         if kind == 3 and sort in {"text", "member"}:
             pattern = pick(("%", "a%", "%b%", "_", "a\\\\_b", "%\\\\%%", "A", "é", ""))
             return f"{name} {negated}LIKE '{pattern}'"

@@ -16,6 +16,7 @@ from tests.exports import export
 
 Kind = TypeVar("Kind", bound=Server)
 _GTID_MODES = ("OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+_MOST_QUESTIONS = 10_000
 
 
 def _folder(name: str, programs: Programs | None, default: str) -> Path:
@@ -94,6 +95,11 @@ def set_gtid_mode(server: Server, wanted: str) -> None:
     """Have a server of MySQL number transactions otherwise, by all modes on the way; MariaDB has one way."""
     if isinstance(server, MariaDBServer):
         return
+    # A server may still be rolling back what a client that has ended has left.
+    for _ in range(_MOST_QUESTIONS):
+        ((_, ongoing),) = server.query("SHOW GLOBAL STATUS LIKE 'Ongoing_anonymous_transaction_count'")
+        if ongoing == "0":
+            break
     ((now,),) = server.query("SELECT @@GLOBAL.gtid_mode")
     place, target = _GTID_MODES.index(str(now)), _GTID_MODES.index(wanted)
     while place != target:

@@ -19,7 +19,7 @@ from binx.rows.columns.schema import (
     TableDefinition,
     folded_name,
 )
-from binx.rows.columns.types import CHARACTER_BASES, quote_text
+from binx.rows.columns.types import CHARACTER_BASES, bytes_literal, quote_text
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS
 from binx.rows.ddl.tokens import identifier, sequences_in
 from binx.sql.dialect import SqlDialect
@@ -255,7 +255,7 @@ def _default(column: ColumnDefinition) -> str:
             is_kept = default.text[:1] in "xX" and column.base.endswith(("text", "blob"))
             if not default.constant:
                 return "''"
-            return f"X'{default.constant}'" if is_kept else f"0x{default.constant}"
+            return bytes_literal(default.constant) if is_kept else f"0x{default.constant}"
     return quote_text(default.constant)
 
 

@@ -21,7 +21,7 @@ from binx.kernels.render.transactions import Spelling
 from binx.rows.change_groups import BatchImages
 from binx.rows.columns.arrays import decoded
 from binx.rows.columns.schema import Provenance
-from binx.rows.columns.types import Kind, LogicalType
+from binx.rows.columns.types import Kind, LogicalType, bytes_literal
 from binx.source.wording import encoded
 from binx.sql.values import TEXT, Spelled, ValueWriter, as_text, is_long, mapped_charset
 
@@ -51,13 +51,8 @@ def text_literal(text: str, *, escapes: bool = False) -> str:
         return f"'{text}'"
     text = encoded(text).decode()
     if _UNSAFE.search(text) or not (escapes or _ESCAPED.isdisjoint(text)):
-        return f"_utf8mb4 {bytes_literal(text.encode())}"
+        return f"_utf8mb4 {bytes_literal(text.encode().hex())}"
     return f"'{text.translate(_ESCAPES)}'"
-
-
-def bytes_literal(data: bytes) -> str:
-    """Write bytes as hexadecimal digits."""
-    return f"x'{data.hex()}'"
 
 
 class SqlValues(ValueWriter):
@@ -86,7 +81,7 @@ class SqlValues(ValueWriter):
         literals = array.cast(pa.binary()).dictionary_encode()
         # Printable ASCII stays text, because it is the same in nearly all character sets.
         texts = [
-            f"'{value.decode().translate(_ESCAPES)}'" if _PRINTABLE.fullmatch(value) else bytes_literal(value)
+            text_literal(value.decode()) if _PRINTABLE.fullmatch(value) else bytes_literal(value.hex())
             for value in literals.dictionary.to_pylist()
         ]
         return (Spelled(Spelling.SPELL_TEXT, pa.array(texts, TEXT).take(literals.indices), null=self.null),)

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from binx.event.rows_events import UNFOLLOWED
 from binx.rows.change_groups import BatchImages, ChangePlace, columns_of
 from binx.rows.columns.schema import ForeignKey
-from binx.rows.columns.types import INTEGER_NAMES, Kind, declared_type
+from binx.rows.columns.types import INTEGER_NAMES, Kind, bytes_literal, declared_type
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.tokens import identifier
 from binx.slices.renaming import DatabaseNames
 from binx.slices.sql.compared_rows import BETWEEN, key_texts
 from binx.source.wording import listed
-from binx.sql.literals import bytes_literal, text_literal
+from binx.sql.literals import text_literal
 from binx.sql.session_settings import flagged_rows
 
 LISTED = 20
@@ -169,7 +169,7 @@ def _literal(text: str, kind: Kind | None) -> str:
     if kind in _NUMBERS:
         return text
     if kind is Kind.BINARY:
-        return bytes_literal(bytes.fromhex(text.removeprefix("0x")))
+        return bytes_literal(text.removeprefix("0x"))
     return text_literal(text)
 
 

@@ -201,6 +201,11 @@ def quote_text(text: str) -> str:
     return f"'{text.translate(_ESCAPED)}'"
 
 
+def bytes_literal(digits: str) -> str:
+    """Write bytes, given by hexadecimal digits, as a literal."""
+    return f"x'{digits}'"
+
+
 def mysql_name(logical: LogicalType) -> str:
     """Return the SQL type as in INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+.
 

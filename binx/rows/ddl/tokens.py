@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from binx.event.charset import charset
 from binx.rows.columns.schema import DEFAULT_CONTEXT, StatementContext, folded_name
-from binx.rows.columns.types import quote_text
+from binx.rows.columns.types import bytes_literal, quote_text
 
 
 def identifier(name: str) -> str:
@@ -324,7 +324,7 @@ class TokenReader:
         # The bytes as the client sent them, or of the text in the session's character set.
         sent = charset((self.context.client if written[0] == "_" else literals) or "utf8mb4")
         encoded = token.text.encode() if sent is None else sent.encode(token.text)
-        return f"{prefix} x'{encoded.hex()}'"
+        return f"{prefix} {bytes_literal(encoded.hex())}"
 
     def next(self) -> Token:
         """Read a token; the END is read again and again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -96,21 +96,29 @@ class TablesBefore:
         return rows
 
     def value_changes(
-        self, definition: TableDefinition, columns: Sequence[str], values: pa.Array, place: ChangePlace
+        self,
+        definition: TableDefinition,
+        called: TableName,
+        columns: Mapping[str, str],
+        values: pa.Array,
+        place: ChangePlace,
     ) -> ValueChanges:
         """Return what happened before a change to some values, each of columns together, in a table's rows.
 
         Args:
+            definition: the table as it was.
+            called: its name at the end of the logs.
+            columns: the columns, with their names at the end of the logs.
             values: their texts, as of :func:`texts_of`.
 
         Raises:
             BinxError: it is not known.
         """
-        table = str(TableName(definition.db, definition.name))
+        table = str(called)
         system = ["_change_type", "_commit_version", "_row", "_absent", "_misfits"]
-        names = {folded_name(name): name for name in columns}
+        names = {folded_name(then): name for then, name in columns.items()}
         sides: dict[tuple[int, int, str], list[str]] = defaultdict(list)
-        for batch in read_changes(self._folder, table, [*system, *columns]):
+        for batch in read_changes(self._folder, table, [*system, *columns.values()]):
             rows = pa.table(batch)
             if rows.column("_absent").null_count < len(rows):
                 raise RefusedError(f"images of {table} lack columns (binlog_row_image was not FULL)")

@@ -44,6 +44,7 @@ from binx.undo.foreign_keys import (
     gone_rows,
     rows_with,
 )
+from binx.undo.names_today import NamesToday
 from binx.undo.self_check import UndoCheck
 
 MOST_VALUES = 1_000_000
@@ -94,17 +95,22 @@ class LostParents:
 
     Attributes:
         keys: the foreign keys of the tables known so far.
+        tables: the tables as they were at the last of these changes.
         count: the number of values.
     """
 
     def __init__(self, catalog: Catalog) -> None:
+        self._catalog, self.tables = catalog, catalog.copy()
         self.keys = ForeignKeys(catalog)
         self.count = 0
         self._values: dict[int, dict[int, list[tuple[_Action, str]]]] = defaultdict(lambda: defaultdict(list))
 
     def take(self, table: Name, images: BatchImages) -> None:
         """Add row changes that are undone, of a table that others may refer to."""
-        for child in self.keys.to(table):
+        children = self.keys.to(table)
+        if children and self.tables.statements != self._catalog.statements:
+            self.tables = self._catalog.copy()
+        for child in children:
             for gone in gone_rows(child, images):
                 self.count += 1
                 if self.count <= MOST_VALUES:
@@ -170,21 +176,23 @@ class ChildRows:
     Args:
         parents: what undone changes removed.
         files: all logs, in order.
-        catalog: the tables at their end; ``known`` those before the first one.
+        known: the tables before the first log.
+        today: the names at the end of the logs.
     """
 
     def __init__(
         self,
         parents: LostParents,
         files: Sequence[BinlogFile],
-        catalog: Catalog,
         known: Catalog,
+        today: NamesToday,
         databases: DatabaseNames,
         on_damage: OnDamage,
     ) -> None:
-        self._parents, self._keys = parents, parents.keys
+        self._today = today
+        self._parents, self._keys = parents, ForeignKeys(parents.tables)
         self._files, self._on_damage = files, on_damage
-        self._catalog, self._known, self._databases = catalog, known, databases
+        self._known, self._databases = known, databases
         self._failed = ""
         self._before: TablesBefore | None = None
         self._steps: list[_KeyAction] = []
@@ -312,7 +320,11 @@ class ChildRows:
                 texts = rows.texts(key.key.columns).take(pa.array(found, pa.int64()))
                 asked = pa.concat_arrays([texts, pa.array([*values], pa.string())])
                 parent = self._definition(child.parent)
-                changes = self._tables.value_changes(parent, key.key.referenced, asked, place)
+                called = self._today.name(child.parent, place.version) or child.parent
+                columns = {
+                    name: self._today.column(child.parent, name, place.version) for name in key.key.referenced
+                }
+                changes = self._tables.value_changes(parent, TableName(*called), columns, asked, place)
                 if key == child and key.key.on_update == CASCADE and changes.moved:
                     raise RefusedError("some may have followed what they refer to before (ON UPDATE CASCADE)")
                 for index, text in zip(found, texts.to_pylist(), strict=True):
@@ -345,7 +357,7 @@ class ChildRows:
         return self._before
 
     def _definition(self, name: Name) -> TableDefinition:
-        definition = self._catalog.lookup(*name)
+        definition = self._parents.tables.lookup(*name)
         if definition is None:
             raise RefusedError(f"{'.'.join(name)} was dropped since, or its definition is not known")
         return definition
@@ -359,16 +371,30 @@ class ChildRows:
             child = action.child
             if child.name in self._listed or not chosen:
                 continue
-            images = Images(pa.array(chosen, pa.int64()), tuple(range(len(rows.images.columns))))
-            restoring = RestoringSql(
-                rows.table, rows.images, dialect, check, self._keys.ties(child.name, self._databases)
-            )
+            batch = self._today.renamed(rows.images.changes, undone=True, state=place.version)
+            if batch is None:
+                continue
+            table = SqlTable(batch.table.resolved, self._databases[batch.table.db])
+            keys = self._today.keys if self._today.moved_after(place.version) else self._keys
+            ties = keys.ties(table.logged, self._databases)
+            images = Images(pa.array(chosen, pa.int64()), tuple(range(len(table.columns))))
+            restoring = RestoringSql(table, BatchImages(batch), dialect, check, ties)
             if action.deletes:
                 result.texts[place] += restoring.inserts(images)
-            else:
-                columns = columns_of(rows.table.columns, child.key.columns) or ()
-                parent = self._databases[child.parent[0]], child.parent[1]
-                result.texts[place] += restoring.sets(images, columns, parent, child)
+                continue
+            columns = columns_of(rows.table.columns, child.key.columns) or ()
+            parent = self._today.name(child.parent, place.version)
+            names = {folded_name(table.columns[index].source_name) for index in columns}
+            tie = next(
+                (
+                    tie
+                    for tie in ties.of
+                    if tie[1].parent == parent and names == set(map(folded_name, tie[1].key.columns))
+                ),
+                None,
+            )
+            if {*columns} <= {*table.writable}:
+                result.texts[place] += restoring.sets(images, columns, tie)
         result.unknown = [
             f"rows of {'.'.join(name)} that a foreign key deleted or changed are not restored:"
             f" {listed.reason}. They are shown by: {self._command(name, listed)}"

@@ -214,9 +214,13 @@ class RestoringSql(ConditionsSql):
         return self._texts(rows, self._insert(rows), around)
 
     def sets(
-        self, rows: Images, columns: tuple[int, ...], script_name: Name, child: Child
+        self, rows: Images, columns: tuple[int, ...], tie: tuple[Name, Child] | None
     ) -> list[MarkedText]:
-        """Return an UPDATE for each row that restores a foreign key's columns if they are NULL."""
+        """Return an UPDATE for each row that restores columns of a foreign key if they are NULL.
+
+        Args:
+            tie: the foreign key, and the other table's name in the script; None if it was dropped.
+        """
         check, names = self._table_check("update"), self._table.names
 
         def parts() -> Parts:
@@ -228,7 +232,8 @@ class RestoringSql(ConditionsSql):
             yield from joined(key, lambda index: self._literals(f"{names[index]}=".encode(), index, rows))
             for index in columns:
                 yield f" AND {names[index]} IS NULL".encode()
-            yield from self._if_there(script_name, child, columns, rows)
+            if tie is not None:
+                yield from self._if_there(*tie, columns, rows)
             yield from check.behind_row([b"ROW_COUNT()>0"], self._shown(check, dict.fromkeys(key, rows)))
 
         return self._texts(rows, parts())

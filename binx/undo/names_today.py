@@ -118,18 +118,26 @@ class NamesToday:
         """Return the name of today of a table of a commit version; None if it was dropped."""
         return self._today(name, bisect_right(self._versions, version)).table
 
+    def column(self, table: Name, column: str, version: int) -> str:
+        """Return the name of today of a column of a commit version; the same if it was dropped."""
+        today = self._today(table, bisect_right(self._versions, version))
+        return today.columns.get(folded_name(column)) or column
+
     def lose(self, table: ResolvedTable) -> None:
         """Record that rows of a table that was dropped since are not undone."""
         self._lost_tables[f"{table.db}.{table.name}"] = None
 
-    def renamed(self, changes: ChangeBatch, *, undone: bool = False) -> ChangeBatch | None:
+    def renamed(
+        self, changes: ChangeBatch, *, undone: bool = False, state: int | None = None
+    ) -> ChangeBatch | None:
         """Return row changes under the names of today; None if their table was dropped.
 
         Args:
             undone: whether they are to be undone, and what is gone of them is a loss.
+            state: of rows of a table at a moment, the commit version that it has the names of.
         """
         then = changes.table.resolved
-        resolved = self.table(then, changes.versions[0]).table
+        resolved = self.table(then, changes.versions[0] if state is None else state).table
         if resolved is None:
             if undone:
                 self.lose(then)
@@ -142,7 +150,7 @@ class NamesToday:
             table.resolved = resolved
             self._changes[key] = changes.table, table
         table = self._changes[key][1]
-        if undone and any(code != INSERT for code in changes.change_types):
+        if undone and (state is not None or any(code != INSERT for code in changes.change_types)):
             lost = [
                 new.source_name
                 for old, new in zip(then.columns, resolved.columns, strict=True)

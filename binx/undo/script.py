@@ -106,7 +106,7 @@ def write_undo(
         if reading.unmapped:
             rows.obstacles.add(UNMAPPED_ROWS, ["the selected transactions"], reading.unmapped)
         undoing.finish(without_rolled_back(every), known, today)
-        undoing.restore(ChildRows(rows.parents, logs, catalog, known, databases, on_damage))
+        undoing.restore(ChildRows(rows.parents, logs, known, today, databases, on_damage), today)
         return undoing.copy_out(output)
 
 
@@ -189,15 +189,15 @@ class _Undoing:
 
     def finish(self, every: Callable[[], Iterable[Selected]], known: Catalog, today: NamesToday) -> None:
         self._statements.finish()
-        self._lost = today.losses
         self._warnings += self._rows.again.warnings(every(), known.copy(), today)
 
-    def restore(self, children: ChildRows) -> None:
+    def restore(self, children: ChildRows, today: NamesToday) -> None:
         if self._rows.parents.count:
             assert self._format is not None
             rolled_back = [self._versions[number] for number in self._statements.void]
             dialect = SqlDialect.of(self._format)
             self._restored = children.restored(self._check, dialect, rolled_back, partial=self._partial)
+        self._lost = today.losses
 
     def copy_out(self, output: Sink) -> UndoReport:
         undone: set[int] = set()

@@ -78,10 +78,7 @@ def ice(process: Ask, request: pytest.FixtureRequest) -> Iterator[Ask]:
             return re.sub(r"(?:^|(?<= ))ice(?=\.|$)", request.param, text) if isinstance(text, str) else text
 
         return process(
-            **{
-                name: [*map(own, map(str, one))] if isinstance(one, list) else own(one)
-                for name, one in what.items()
-            }
+            **{name: [*map(own, one)] if isinstance(one, list) else own(one) for name, one in what.items()}
         )
 
     yield ask

@@ -37,14 +37,13 @@ COMMANDS = """
 import json, sys
 from contextlib import nullcontext
 from functools import partial
-from binx.cli.commands import to_parquet
 from binx.cli.run import run
-from binx.spark import load_run as load
-from binx.spark.session import local_session
+from binx.spark import load_run as load, session
 
 load.Options = partial(load.Options, range_bytes=30_000, small_bytes=0)
-with local_session(master="local-cluster[2,1,1024]", memory="1g", settings=json.loads(sys.argv[1])) as spark:
-    load.local_session = to_parquet.local_session = lambda **_: nullcontext(spark)
+settings = json.loads(sys.argv[1])
+with session.local_session(master="local-cluster[2,1,1024]", memory="1g", settings=settings) as spark:
+    load.local_session = session.local_session = lambda **_: nullcontext(spark)
     for line in sys.stdin:
         print(int(run(json.loads(line))), flush=True)
 """

@@ -145,7 +145,7 @@ def test_sparks_tasks_write_the_same(
         paths = [path for path in folder.rglob("*") if path.is_file()]
         return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
-    monkeypatch.setattr("binx.cli.commands.to_parquet.local_session", lambda **_: nullcontext(spark))
+    monkeypatch.setattr("binx.spark.session.local_session", lambda **_: nullcontext(spark))
     assert export(tmp_path / "native") == export(tmp_path / "spark", "--engine", "spark") == 0
     assert files(tmp_path / "native") == files(tmp_path / "spark")
 

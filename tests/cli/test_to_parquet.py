@@ -132,7 +132,7 @@ def test_tables_whose_columns_nothing_names_are_told(mariadb_shop: Shop, tmp_pat
 
 
 def test_losses_are_listed_with_exit_code_3(testdata: Path, tmp_path: Path) -> None:
-    log = testdata / "mysql-9.7" / "small" / "load_data.binlog"
+    log = testdata / "mariadb-10.11" / "shop" / "mysql-bin.000002"
     ended = binx("to-parquet", "--json", log, "-o", tmp_path / "lake")
     assert ended.code == 3
     losses = documents(ended.out)[0]["losses"]

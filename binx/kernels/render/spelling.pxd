@@ -30,8 +30,8 @@ cdef enum:
     DATE_SIZE = 10
     CLOCK_SIZE = 8
     FRACTION_DIGITS = 6
-    # Of a DECIMAL of 16 bytes.
-    MOST_DIGITS = 38
+    # Of a DECIMAL of 16 bytes, with a zero for numbers that have all their digits after the point.
+    MOST_DIGITS = 39
     HALF_OF_DIGITS = 19
 
 cdef enum TextClass:
@@ -227,8 +227,9 @@ cdef inline uint8_t *lay_decimal(uint8_t *target, const uint8_t *data, int scale
         return lay_padded(target + 1, <uint64_t> size % unit, scale)
     for place in range(HALF_OF_DIGITS):
         unit *= 10
-    lay_padded(digits, <uint64_t> (size // unit), HALF_OF_DIGITS)
-    lay_padded(digits + HALF_OF_DIGITS, <uint64_t> (size % unit), HALF_OF_DIGITS)
+    digits[0] = c"0"
+    lay_padded(digits + 1, <uint64_t> (size // unit), HALF_OF_DIGITS)
+    lay_padded(digits + 1 + HALF_OF_DIGITS, <uint64_t> (size % unit), HALF_OF_DIGITS)
     place = 0
     while place < MOST_DIGITS - 1 - scale and digits[place] == c"0":
         place += 1

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -83,24 +83,15 @@ class Charset(NamedTuple):
 
     def to_utf8(self, data: bytes) -> bytes:
         r"""Transcode ``data`` to UTF-8, with the escapes of :meth:`decode`."""
-        if len(data) <= PIECE_BYTES:
-            return self.decode(data).encode()
-        written = io.BytesIO()
-        written.writelines(self.utf8_pieces(data))
-        return written.getvalue()
-
-    def utf8_pieces(self, data: bytes | memoryview) -> Iterator[bytes]:
-        """Yield the result of :meth:`to_utf8`; long UTF-8 values in pieces.
-
-        Decoded to a single ``str``, a value may take twelve times its size.
-        """
         if self.codec != "utf_8" or len(data) <= PIECE_BYTES:
-            yield self.decode(data).encode()
-            return
-        decoder, view = codecs.getincrementaldecoder("utf_8")("backslashreplace"), memoryview(data)
+            return self.decode(data).encode()
+        # Decoded to a single str, a value may take twelve times its size.
+        decoder = codecs.getincrementaldecoder("utf_8")("backslashreplace")
+        view, written = memoryview(data), io.BytesIO()
         for start in range(0, len(data), PIECE_BYTES):
             is_last = start + PIECE_BYTES >= len(data)
-            yield decoder.decode(view[start : start + PIECE_BYTES], is_last).encode()
+            written.write(decoder.decode(view[start : start + PIECE_BYTES], is_last).encode())
+        return written.getvalue()
 
     def decode_strictly(self, data: bytes | memoryview) -> str | None:
         """Decode ``data``; None if a byte is not part of a character, or the set is binary."""

@@ -25,13 +25,7 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
-from binx.rows.ddl.parsed_statements import (
-    AlterTable,
-    CreateTable,
-    NamedTable,
-    changed_tables,
-    renamed_tables,
-)
+from binx.rows.ddl.parsed_statements import changed_tables, modelled_tables, renamed_tables
 from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import DecoderOptions
 from binx.rows.reading import Reading, no_table
@@ -137,13 +131,9 @@ class _Related(Catalog):
             self._related[name].add(former)
             # The table may be asked for by its name of then.
             self._related[former].add(name)
-        match followed.parsed:
-            case CreateTable(table=made, like=NamedTable() as model):
-                self._take_model(model, made, default_db)
-            case AlterTable(table=model, moves=moves):
-                for move in moves:
-                    if move.table is not None:
-                        self._take_model(model, move.table, default_db)
+        for one, other in modelled_tables(followed.parsed):
+            name, model = (TableName(*named.qualified(default_db)) for named in (one, other))
+            self._related[name].add(model)
         for change in followed.changes:
             if change.table is not None:
                 self._take_spelling(TableName(change.db, change.table))
@@ -157,10 +147,6 @@ class _Related(Catalog):
         if name != lower:
             self._related[lower].add(name)
             self._related[name].add(lower)
-
-    def _take_model(self, model: NamedTable, made: NamedTable, default_db: str) -> None:
-        name = TableName(*made.qualified(default_db))
-        self._related[name].add(TableName(*model.qualified(default_db)))
 
     def _take_keys(self, definition: TableDefinition) -> None:
         referring = TableName(definition.db, definition.name)

@@ -124,9 +124,8 @@ class ChangeBatch:
             lacks_key = partial.copy()
             lacks_key[partial] = bits[begins[:-1][partial] + key // 8] >> key % 8 & 1 == 0
             rows = np.arange(self.rows) - (pairs & lacks_key)
-            taken = pa.array(rows)
             index = len(columns) - len(names) + key
-            columns[index] = self.array(index).take(taken)
+            columns[index] = self.array(index).take(pa.array(rows))
         return ChangeBatch(self.table, self.rows, columns, self.rows_flags, self.typed_documents)
 
     def take(self, rows: pa.Int64Array) -> ChangeBatch:

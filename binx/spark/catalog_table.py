@@ -95,8 +95,7 @@ class CatalogTable:
 
     def note(self, **properties: str) -> None:
         """Set properties of the table."""
-        listed = ", ".join(f"'{name}' = {Spark.text(value)}" for name, value in properties.items())
-        self._alter(f"SET TBLPROPERTIES ({listed})")
+        self._alter(f"SET {_table_properties(properties)}")
 
     def take(self, writer: str, columns: Columns, layout: TableLayout, *, is_shared: bool) -> None:
         """Create the table for this output, or adopt an existing one that has no rows and no output.
@@ -115,7 +114,6 @@ class CatalogTable:
         engine = str(self._spark.conf.get(f"spark.sql.catalog.{catalog}", "")).lower()
         using = next((name for name in ("iceberg", "delta") if name in engine), "")
         properties = {WRITER: writer, **(_DELTA if using == "delta" else {})}
-        listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
         defined = ", ".join(
             f"{identifier(name)} {kind} COMMENT {self._comment(identity)}"
             for identity, (name, kind) in columns.items()
@@ -123,7 +121,7 @@ class CatalogTable:
         parts = f"PARTITIONED BY ({layout.partitions})" if layout.partitions else ""
         self.sql(
             f"CREATE TABLE {self.target} ({defined}) {using and f'USING {using}'} {parts}"
-            f" TBLPROPERTIES ({listed})"
+            f" {_table_properties(properties)}"
         )
         if layout.order:
             try:
@@ -455,6 +453,11 @@ def _write(
 
 def _defined(columns: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{identifier(name)} {kind}" for name, kind in columns)
+
+
+def _table_properties(properties: Mapping[str, str]) -> str:
+    listed = ", ".join(f"{Spark.text(name)} = {Spark.text(value)}" for name, value in properties.items())
+    return f"TBLPROPERTIES ({listed})"
 
 
 def _cast(source: str | None, kind: str, name: str) -> str:

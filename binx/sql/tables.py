@@ -42,9 +42,8 @@ class TableWarnings:
     MariaDB with error 1906.
 
     MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in JSON documents with their types (opaque
-    values, sql-common/json_binary.h), and SQL expressions can create them. There is no expression for values
-    of BIT, BLOB, GEOMETRY and other columns, nor for dates that a server may reject, and documents assembled
-    from logged parts are text.
+    values, sql-common/json_binary.h), and SQL expressions can create them. None that all versions know makes
+    values of BIT, BLOB and other columns, nor dates that a server may reject.
     """
 
     def __init__(self) -> None:

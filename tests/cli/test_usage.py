@@ -162,11 +162,15 @@ def test_verifying_loads_nothing_heavy_unless_values_are_decoded() -> None:
         "extract --format=sql",
         "extract --format=sql --reverse --kind=dml",
         "extract --format=json",
+        "extract --format=thl",
+        "show",
     ],
 )
 def test_nothing_loads_pandas_or_spark(command: str, shop: Shop, tmp_path: Path) -> None:
-    for number, log in enumerate((shop.logs[0], TESTDATA / "mysql-9.7" / "small" / "charsets.binlog")):
-        loaded = modules_after(*command.split(), "--quiet", log, "-o", tmp_path / f"out{number}")
+    small = (TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog" for name in ("charsets", "members"))
+    for number, log in enumerate((shop.logs[0], *small)):
+        output = () if command == "show" else ("-o", tmp_path / f"out{number}")
+        loaded = modules_after(*command.split(), "--quiet", log, *output)
         assert not loaded & {"pandas", "binx.spark"}
         assert "pyarrow" in loaded
 

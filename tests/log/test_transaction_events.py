@@ -1,4 +1,4 @@
-"""Events and identifiers of logs, batches in Arrow's layout, and the positions that backups note."""
+"""Events and identifiers of logs, and the positions that backups note."""
 
 from __future__ import annotations
 

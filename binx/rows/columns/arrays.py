@@ -9,7 +9,7 @@ members, and structs are handled here, for a whole column at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
@@ -141,18 +141,14 @@ class ColumnArrays:
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
         """Convert text in a character set other than UTF-8, or with invalid UTF-8."""
-        parts, size = [], 0
-        for run in _runs(array):
-            together = _decoded_together(run, charset)
-            parts.append(self._decoded_singly(run, charset) if together is None else together)
-            size += parts[-1].nbytes
-            if size > _MOST_TEXT:
-                raise UnsupportedError(
-                    "expected less than 2 GiB of text in UTF-8, found more: each byte that is no"
-                    f" {charset.name} becomes \\xNN; give a dump in which the column has a binary type"
-                    " (--schema) to avoid that"
-                )
-        return pa.chunked_array(parts, pa.string()).combine_chunks()
+        text = decoded(array, charset, partial(self._decoded_singly, charset=charset))
+        if text is None:
+            raise UnsupportedError(
+                "expected less than 2 GiB of text in UTF-8, found more: each byte that is no"
+                f" {charset.name} becomes \\xNN; give a dump in which the column has a binary type (--schema)"
+                " to avoid that"
+            )
+        return text
 
     def _decoded_singly(self, array: pa.Array, charset: Charset) -> pa.Array:
         texts: list[bytes | None] = []
@@ -250,17 +246,28 @@ def _is_ascii(data: Any) -> bool:
     return bool(np.frombuffer(data, np.int8).min(initial=0) == 0)
 
 
-def decoded(array: pa.Array, charset: Charset) -> pa.Array | None:
+def decoded(
+    array: pa.Array, charset: Charset, otherwise: Callable[[pa.Array], pa.Array] | None = None
+) -> pa.Array | None:
     """Decode text.
 
-    None if a value has bytes that are no characters of the set, or if the text is 2 GiB or more.
+    Args:
+        otherwise: decodes values some of which have bytes that are no characters of the set.
+
+    Returns:
+        None if there are such values and nothing decodes them, or if the text is 2 GiB or more.
     """
     parts, size = [], 0
-    for run in _runs(array):
-        part = _decoded_together(run, charset)
-        if part is None or (size := size + part.nbytes) > _MOST_TEXT:
-            return None
-        parts.append(part)
+    try:
+        for run in _runs(array):
+            part = _decoded_together(run, charset)
+            if part is None and otherwise is not None:
+                part = otherwise(run)
+            if part is None or (size := size + part.nbytes) > _MOST_TEXT:
+                return None
+            parts.append(part)
+    except pa.ArrowCapacityError:
+        return None
     return pa.chunked_array(parts, pa.string()).combine_chunks()
 
 
@@ -287,8 +294,9 @@ def _decoded_together(array: pa.Array, charset: Charset) -> pa.Array | None:
     import pyarrow.compute as pc
 
     values = array.fill_null(pa.scalar(b"", pa.binary()))
+    separator: bytes | None = None
     if len(array) == 1:
-        texts = _one_text(charset.decode_strictly(values[0].as_py()))
+        joined = values[0].as_py()
     else:
         lists = pa.ListArray.from_arrays(pa.array([0, len(array)], pa.int32()), values)
         for separator in _SEPARATORS:
@@ -299,15 +307,13 @@ def _decoded_together(array: pa.Array, charset: Charset) -> pa.Array | None:
             return None
         if charset.decode_strictly(separator) != separator.decode():
             return None
-        texts = _one_text(charset.decode_strictly(joined))
-        texts = None if texts is None else pc.split_pattern(texts, separator.decode()).values
-    if texts is None or not array.null_count:
-        return texts
-    return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))
-
-
-def _one_text(text: str | None) -> pa.Array | None:
-    return None if text is None else pa.array([text], pa.string())
+    text = charset.decode_strictly(joined)
+    if text is None:
+        return None
+    texts = pa.array([text], pa.string())
+    if separator is not None:
+        texts = pc.split_pattern(texts, separator.decode()).values
+    return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string())) if array.null_count else texts
 
 
 def _bytes_of(buffer: pa.Buffer | None) -> memoryview:

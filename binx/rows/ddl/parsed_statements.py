@@ -487,6 +487,19 @@ def renamed_tables(parsed: Statement | None) -> tuple[tuple[NamedTable, NamedTab
     return ()
 
 
+def modelled_tables(parsed: Statement | None) -> tuple[tuple[NamedTable, NamedTable], ...]:
+    """Return the tables that a statement may make like others, of these or of their partitions.
+
+    Each stands before the one that it is made like.
+    """
+    match parsed:
+        case CreateTable(table=table, like=NamedTable() as model):
+            return ((table, model),)
+        case AlterTable(table=model, moves=moves):
+            return tuple((move.table, model) for move in moves if move.table is not None)
+    return ()
+
+
 def redefined_tables(
     parsed: Statement | None, default_db: str, context: StatementContext
 ) -> Iterator[tuple[str | None, str | None]]:

@@ -98,6 +98,16 @@ def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
     ]
 
 
+def restore_from(source: Path, server: Server, table: str, code: int = 0) -> None:
+    """Drop a table, and make it again from a log or a data set: it is the same."""
+    made = binx("state", source, "--table", table, "--format", "sql")
+    assert made.code == code, made.err
+    questions = (f"SHOW CREATE TABLE {table}", f"CHECKSUM TABLE {table}")
+    answers = [*map(server.query, questions)]
+    server.script(f"DROP TABLE {table};\n{made.out}")
+    assert [*map(server.query, questions)] == answers
+
+
 DEFINED = """
 CREATE DATABASE small; USE small;
 SET SESSION explicit_defaults_for_timestamp = 0;
@@ -122,15 +132,7 @@ def test_tables_are_defined_as_their_server_did(server: Server, tmp_path: Path) 
     assert binx("to-parquet", log, "-o", tmp_path / "lake", "--quiet").code == 0
     tables = [name for name, *_ in server.query("SHOW TABLES FROM small")]
     for table in (f"small.{name}" for name in tables if name != "part"):
-        made = binx("state", tmp_path / "lake", "--table", table, "--format", "sql")
-        assert made.code == (3 if table == "small.parts" else 0), made.err
-        definition, count = (
-            server.query(f"SHOW CREATE TABLE {table}"),
-            server.query(f"CHECKSUM TABLE {table}"),
-        )
-        server.script(f"DROP TABLE {table};\n{made.out}")
-        assert server.query(f"SHOW CREATE TABLE {table}") == definition
-        assert server.query(f"CHECKSUM TABLE {table}") == count
+        restore_from(tmp_path / "lake", server, table, code=3 if table == "small.parts" else 0)
 
 
 SELECTED = """
@@ -147,11 +149,7 @@ def test_what_a_database_gives_its_tables_is_known_where_only_they_are_selected(
     assert binx("to-parquet", log, "--table", "small.*", "-o", tmp_path / "lake", "--quiet").code == 0
     for source in (log, tmp_path / "lake"):
         for table in ("small.t", "small.u"):
-            made = binx("state", source, "--table", table, "--format", "sql")
-            assert made.code == 0, made.err
-            definition = server.query(f"SHOW CREATE TABLE {table}")
-            server.script(f"DROP TABLE {table};\n{made.out}")
-            assert server.query(f"SHOW CREATE TABLE {table}") == definition
+            restore_from(source, server, table)
     assert server.query("SELECT COUNT(*) FROM small.t") == [("2",)]
 
 
@@ -165,13 +163,9 @@ INSERT INTO t (id) VALUES (1);
 """
 
 
-def test_defaults_of_several_time_zones_are_the_same_moments(server: Server, tmp_path: Path) -> None:
+def test_defaults_of_several_time_zones_are_the_same_moments(server: Server) -> None:
     [log] = logs_of(server, ZONES)
-    made = binx("state", log, "--table", "small.t", "--format", "sql")
-    assert made.code == 0, made.err
-    definition = server.query("SHOW CREATE TABLE small.t")
-    server.script(f"DROP TABLE small.t;\n{made.out}")
-    assert server.query("SHOW CREATE TABLE small.t") == definition
+    restore_from(log, server, "small.t")
 
 
 MODELLED = """
@@ -184,11 +178,7 @@ INSERT INTO t VALUES (1, 2);
 
 def test_a_table_made_like_another_is_defined_by_the_logs_of_both(server: Server) -> None:
     [log] = logs_of(server, MODELLED)
-    made = binx("state", log, "--table", "small.t", "--format", "sql")
-    assert made.code == 0, made.err
-    definition = server.query("SHOW CREATE TABLE small.t")
-    server.script(f"DROP TABLE small.t;\n{made.out}")
-    assert server.query("SHOW CREATE TABLE small.t") == definition
+    restore_from(log, server, "small.t")
     assert server.query("SELECT * FROM small.t") == [("1", "2")]
 
 

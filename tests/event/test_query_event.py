@@ -134,6 +134,8 @@ def test_a_statement_that_a_server_made_of_another_is_in_utf8_whatever_the_clien
     shown = f"CREATE TABLE {quote}é{quote} (\n  {quote}ü{quote} int DEFAULT NULL\n) START TRANSACTION"
     assert statement._replace(sql=shown.encode()).text == shown
     assert statement._replace(sql=shown.encode("latin1")).text == shown
+    member = shown.encode().replace(b"int", b"enum('\xe9') CHARACTER SET binary")
+    assert statement._replace(sql=member).text == shown.replace("int", r"enum('\xe9') CHARACTER SET binary")
     typed = "create table `é` (`ü` int)"
     assert statement._replace(sql=typed.encode("latin1")).text == typed
 

@@ -207,7 +207,7 @@ class ForeignKey(NamedTuple):
     written: tuple[str, ...] = ("", "")
 
 
-_HASHED = ("text", "blob", "geometry", "point", "linestring", "polygon", "geometrycollection")
+LONG_BASES = ("text", "blob", "geometry", "point", "linestring", "polygon", "geometrycollection")
 """Suffixes of the names of types with values of any length."""
 
 
@@ -272,18 +272,18 @@ class TableDefinition(NamedTuple):
     def row_key(self) -> tuple[str, ...]:
         """The columns that identify rows, as servers choose them and table maps record them.
 
-        The primary key; else the first UNIQUE key over whole columns that are all NOT NULL; else none.
-        Keys over whole TEXT, BLOB and spatial columns do not count, as MariaDB makes them hash indexes; nor
-        do keys over virtual columns, which MySQL does not use.
+        The primary key; else the first key if it is UNIQUE over whole columns that are all NOT NULL; else
+        none. Keys over whole TEXT, BLOB and spatial columns do not count, as MariaDB makes them hash
+        indexes; nor do keys over virtual columns, which MySQL does not use.
         """
         if self.primary_key:
             return self.primary_key
         required = {
             folded_name(column.name): column.name
             for column in self.columns
-            if not (column.nullable or column.base.endswith(_HASHED) or column.generated == "virtual")
+            if not (column.nullable or column.base.endswith(LONG_BASES) or column.generated == "virtual")
         }
-        for index in self.indexes:
+        for index in self.indexes[:1]:
             names = tuple(required.get(folded_name(name), "") for name in index.columns)
             if index.unique and index.whole and not any(index.prefixes) and all(names):
                 # MariaDB adds the end of a row's period to each unique key.

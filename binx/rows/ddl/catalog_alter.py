@@ -95,6 +95,10 @@ _KEEPING_DEFAULT = {
 """Versions of MySQL and MariaDB that pass over a CONVERT TO CHARACTER SET that changes no column, so that the
 table's default stays (MySQL's bug 77554, MariaDB's MDEV-6390): the first ones, and the first without it."""
 
+_SORTING_KEYS = ((0, 100333), (100400, 100423), (100500, 100514), (100600, 100606), (100700, 100702))
+"""Versions of MariaDB that sort a table's keys with any ALTER TABLE (MDEV-25803): the first ones, and the
+first without it."""
+
 GENERATED_KEY = "my_row_id"
 """The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""
 
@@ -148,6 +152,7 @@ class _Alteration:
         self.checks = table.checks
         self.clocked: dict[str, ColumnDefinition] = {}
         self.zero: set[str] = set()
+        self.adds_key = False
 
     def result(self) -> TableDefinition:
         """Apply all clauses in the server's order."""
@@ -172,7 +177,13 @@ class _Alteration:
         if self.versioned:
             columns += VERSIONING_COLUMNS
         table = self.table._replace(
-            indexes=settled_indexes(self.indexes, columns, tuple(self.key)),
+            indexes=settled_indexes(
+                self.indexes,
+                columns,
+                tuple(self.key),
+                mariadb=self.context.mariadb,
+                sort=self._sorts_keys(),
+            ),
             foreign_keys=self.foreign_keys,
             period=self.period,
             charset=self.charset.charset,
@@ -186,6 +197,29 @@ class _Alteration:
         added = (action.check for action in self.actions if isinstance(action, AddCheck))
         table = with_checks(table, added, mariadb=self.context.mariadb)
         return with_key(table, columns, tuple(self.key))
+
+    def _sorts_keys(self) -> bool:
+        """Whether the server sorts the keys, by which the first one may come to identify rows.
+
+        MariaDB does if a key is added, or if the UNIQUE key that identified rows loses a column or its
+        NOT NULL (sql/sql_table.cc, mysql_prepare_create_table); MySQL always does.
+        """
+        version = self.context.version
+        if self.adds_key or not self.context.mariadb:
+            return True
+        if version is not None and any(first <= version < fixed for first, fixed in _SORTING_KEYS):
+            return True
+        if self.table.primary_key or not self.table.row_key:
+            return False
+        identifying = self.table.indexes[0]
+        if any(isinstance(one, DropKey) and same_name(one.name, identifying.name) for one in self.actions):
+            return False
+        required = {
+            folded_name(entry.old_name)
+            for entry in self.entries
+            if entry.old_name is not None and not entry.column.nullable
+        }
+        return not required.issuperset(map(folded_name, identifying.columns))
 
     def _options(self) -> tuple[tuple[str, str], ...]:
         options = dict(self.table.options)
@@ -461,16 +495,20 @@ class _Alteration:
         """Add a key, which goes by the new names."""
         if key.references is not None:
             if not (key.if_not_exists and self._has_foreign(key)):
+                self.adds_key = True
                 table = self.table._replace(foreign_keys=self.foreign_keys)
                 self.foreign_keys = with_foreign_keys(table, [key], self.context).foreign_keys
                 self.indexes = with_key_of_references(self.indexes, key)
         elif not key.primary:
-            self.indexes = with_index(self.indexes, key)
+            indexes = with_index(self.indexes, key)
+            self.adds_key = self.adds_key or indexes is not self.indexes
+            self.indexes = indexes
         elif not (key.if_not_exists and self.table.primary_key):
             names = {folded_name(entry.column.name): entry.column.name for entry in self.entries}
             missing = next((name for name in key.columns if folded_name(name) not in names), None)
             if missing is not None:
                 raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
+            self.adds_key = True
             self.key = [names[folded_name(name)] for name in key.columns]
             self.primary = index_of(key, "PRIMARY")
 

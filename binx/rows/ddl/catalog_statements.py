@@ -168,7 +168,7 @@ class Applier:
             elif not key.primary:
                 indexes = with_index(indexes, key)
         definition = definition._replace(
-            indexes=settled_indexes(indexes, columns, primary),
+            indexes=settled_indexes(indexes, columns, primary, mariadb=self.context.mariadb),
             period=parsed.period,
             primary=next((index_of(key, "PRIMARY") for key in keys if key.primary), None),
             options=parsed.options,
@@ -213,6 +213,9 @@ class Applier:
             checks=checks,
             options=tuple(option for option in source.options if option[0] not in _NOT_COPIED),
             columns=tuple(column._replace(added=None) for column in source.columns),
+            indexes=settled_indexes(
+                source.indexes, source.columns, source.primary_key, mariadb=self.context.mariadb
+            ),
             foreign_keys=(),
             provenance=self._provenance_after(source.provenance),
             ddl=self.statement,

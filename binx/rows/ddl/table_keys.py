@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 
 from binx.rows.columns.schema import (
+    LONG_BASES,
     Check,
     ColumnDefinition,
     ForeignKey,
@@ -18,14 +19,12 @@ from binx.rows.columns.schema import (
     TableDefinition,
     folded_name,
 )
-from binx.rows.columns.types import GEOMETRY_BASES
 from binx.rows.ddl.clauses import VISIBILITY
 from binx.rows.ddl.parsed_statements import Key
 
 Indexes = tuple[IndexDefinition, ...]
 
 _KEPT_IN_THE_ROW = ("char", "varchar", "binary", "varbinary")
-_LONG = ("text", "blob", *GEOMETRY_BASES)
 _NAME_OF_EXPRESSIONS = "functional_index"
 _MOST_DIGITS = 20
 _INDEX_NAMES_NO_FOREIGN_KEY = 80016
@@ -126,7 +125,12 @@ def _serves(index: IndexDefinition, columns: tuple[str, ...]) -> bool:
 
 
 def settled_indexes(
-    indexes: Indexes, columns: tuple[ColumnDefinition, ...], key: tuple[str, ...] = ()
+    indexes: Indexes,
+    columns: tuple[ColumnDefinition, ...],
+    key: tuple[str, ...] = (),
+    *,
+    mariadb: bool,
+    sort: bool = True,
 ) -> Indexes:
     """Normalize and sort the keys as the server does after a statement (sql/sql_table.cc, ``sort_keys``).
 
@@ -134,6 +138,7 @@ def settled_indexes(
 
     Args:
         key: the primary key's columns.
+        sort: whether the statement is one after which the server sorts them.
     """
     by_name = {folded_name(column.name): column for column in columns}
 
@@ -146,17 +151,22 @@ def settled_indexes(
 
     def order(index: IndexDefinition) -> tuple[bool, ...]:
         key_columns = [by_name[folded_name(name)] for name in index.columns if folded_name(name) in by_name]
-        is_virtual = not index.whole or any(column.generated == "virtual" for column in key_columns)
-        is_nullable = any(column.nullable for column in key_columns)
+        is_virtual = not mariadb and (
+            not index.whole or any(column.generated == "virtual" for column in key_columns)
+        )
+        # MariaDB keeps the hashes of long values in a column of its own, which may be NULL.
+        is_hash = not any(index.prefixes) and any(column.base.endswith(LONG_BASES) for column in key_columns)
+        is_nullable = is_hash or any(column.nullable for column in key_columns)
         if not index.unique:
             return True, index.kind == "FULLTEXT", is_virtual, False
-        return False, is_nullable, is_virtual, any(index.prefixes)
+        return False, is_nullable, is_virtual, is_hash or any(index.prefixes)
 
     kept: list[IndexDefinition] = [IndexDefinition("PRIMARY", key)] if key else []
     for index in sorted(indexes, key=lambda index: index.generated):
         if not (index.generated and any(_serves(other, index.columns) for other in kept)):
             kept.append(index)
-    return tuple(sorted((settled(index) for index in indexes if index in kept), key=order))
+    remaining = [settled(index) for index in indexes if index in kept]
+    return tuple(sorted(remaining, key=order) if sort else remaining)
 
 
 def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
@@ -165,7 +175,7 @@ def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
         return 0
     if column.base in _KEPT_IN_THE_ROW:
         return prefix if prefix < (column.length or 0) else 0
-    return prefix if column.base.endswith(_LONG) else 0
+    return prefix if column.base.endswith(LONG_BASES) else 0
 
 
 def not_null(columns: Iterable[ColumnDefinition], names: Iterable[str]) -> tuple[ColumnDefinition, ...]:

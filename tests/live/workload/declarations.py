@@ -135,7 +135,9 @@ class Declarations:
         if chance < 0.1:
             return pick(MARIADB_TYPES if self._mariadb else MYSQL_TYPES)
         if chance < 0.45:
-            return pick(pick(TEXTS)) + self._charset()
+            text, charset = pick(pick(TEXTS)), self._charset()
+            # Members that are bytes are shown by each server in its own way.
+            return text if charset.endswith("binary") and not text.isascii() else text + charset
         return pick(pick(TYPES))
 
     def _charset(self) -> str:

@@ -577,3 +577,19 @@ ALTER TABLE ddl_a.qualified_key DROP FOREIGN KEY qualified_key.q
 
 [mysql]
 CREATE TABLE ddl_a.pointed_first (a DECIMAL(.5))
+
+[mariadb]
+-- Keys are sorted when one is added, or when the one that identifies rows changes.
+CREATE TABLE ddl_a.keys_order (a INT NOT NULL, b INT, c INT, d INT NOT NULL, UNIQUE v (b), UNIQUE u (c))
+ALTER TABLE ddl_a.keys_order MODIFY c INT NOT NULL
+CREATE TABLE ddl_a.keys_order_like LIKE ddl_a.keys_order
+ALTER TABLE ddl_a.keys_order ADD SYSTEM VERSIONING
+ALTER TABLE ddl_a.keys_order DROP SYSTEM VERSIONING
+ALTER TABLE ddl_a.keys_order DROP COLUMN a
+ALTER TABLE ddl_a.keys_order ADD KEY d (d)
+ALTER TABLE ddl_a.keys_order MODIFY c INT, MODIFY b INT NOT NULL
+ALTER TABLE ddl_a.keys_order MODIFY b INT, DROP KEY v, MODIFY c INT NOT NULL
+CREATE TABLE ddl_a.keys_virtual (a INT AS (1) VIRTUAL, b INT, UNIQUE v (a), UNIQUE u (b))
+ALTER TABLE ddl_a.keys_virtual MODIFY b INT NOT NULL
+CREATE TABLE ddl_a.keys_hashed (a TEXT NOT NULL, b INT, UNIQUE h (a), UNIQUE u (b))
+ALTER TABLE ddl_a.keys_hashed MODIFY b INT NOT NULL

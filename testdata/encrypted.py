@@ -1,9 +1,9 @@
 """Binary logs that a MySQL server encrypted, their keyring, and the same logs as the server decrypts them.
 
-``python -m testdata.encrypted`` writes ``testdata/mysql-9.7/encrypted`` anew: a log copied before and one
+``python -m testdata.encrypted`` writes ``testdata/mysql-9.7/encrypted`` again: a log copied before and one
 after the replication master key was rotated, the keyrings (component_keyring_file) of before and after, and
 in ``decrypted`` what ``mysqlbinlog --read-from-remote-server --raw`` gives. A rotation encrypts the headers
-of the logs that the server has anew and removes the old key, so a copy from before needs the keyring of then.
+of the logs that the server has, and removes the old key, so a copy from before needs the keyring of then.
 The keys are of a server that lived for some seconds.
 """
 
@@ -70,7 +70,7 @@ def decrypted_by_server(server: MySQLServer, log: str, folder: Path) -> bytes:
 
 
 def make(folder: Path) -> None:
-    """Write the files anew."""
+    """Write the files again."""
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         with encrypting_server(work) as (server, keyring):

@@ -89,7 +89,7 @@ def write_tables(server: Server, folder: Path, notes: dict[str, str]) -> None:
 
     Args:
         server: the server that is asked.
-        folder: where to; made anew.
+        folder: where to; made again.
         notes: for tables whose state does not follow from row changes, why.
     """
     folder.mkdir(parents=True)

@@ -1,6 +1,6 @@
 """Relay logs that real replicas wrote, and the binary logs of their source.
 
-``python -m testdata.relay`` writes ``testdata/*/relay`` anew: ``relay-bin.*`` of a replica whose relay logs
+``python -m testdata.relay`` writes ``testdata/*/relay`` again: ``relay-bin.*`` of a replica whose relay logs
 may have 4 KiB, in ``source`` the logs that it received. MariaDB's replica cuts a transaction at any event,
 MySQL's at none.
 """

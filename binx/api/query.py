@@ -143,7 +143,7 @@ class Database:
                 self._add_state(table, moment)
             result = self.connection.sql(text)
         for record in self._incomplete(text):
-            for reason in record.told:
+            for reason in record.sentences:
                 warnings.warn(f"{record.name} is incomplete: {reason}", BinxWarning, stacklevel=2)
         return result
 

@@ -136,7 +136,7 @@ def table_at(
     arrivals = find_arrivals(
         state, [place], place, FileSearch(name.__eq__, at=at, texts=True, apart_from=apart_from)
     )
-    moment, ranks = arrivals.moment.told, state.ranks
+    moment, ranks = arrivals.moment.text, state.ranks
     lives = lives_of(state, arrivals.files, keys={name: keys} if keys else {})
     life = next((life for life in lives if life.name == name), None)
     if arrivals.wrong:
@@ -177,7 +177,7 @@ def table_at(
     followed = unlogged(lives, arrivals.causes, life.id, checked).get(life.id)
     unknown = len(stored) - stored.column("_unknown").null_count
     merged = MergedRows(lost, merge.differing, unknown)
-    missing = record_of(life, state, losses_of_logs(state, arrivals.moment.last), merged, followed).told
+    missing = record_of(life, state, losses_of_logs(state, arrivals.moment.last), merged, followed).sentences
     own_names = [column.name for column in epoch.columns]
     definition, refused, needed = definition_of(name, own_names, arrivals.texts, ranks)
     if definition is not None and needed:

@@ -47,11 +47,12 @@ class TablesBefore:
 
     Args:
         folder: a data set of the tables, and of those whose foreign keys change their rows.
-        told: commit versions of transactions of which the caller knows what foreign keys changed with them.
+        accounted: commit versions of transactions of which the caller knows what foreign keys changed with
+            them.
     """
 
-    def __init__(self, folder: str, told: Collection[int]) -> None:
-        self._folder, self._told = folder, {*told}
+    def __init__(self, folder: str, accounted: Collection[int]) -> None:
+        self._folder, self._accounted = folder, {*accounted}
         self._changed: dict[int, set[TableName]] = {}
         place = LakeStore(folder)
         for manifest in read_manifests(place, list_manifests(place)):
@@ -79,12 +80,12 @@ class TablesBefore:
                 bisect_right(self._versions, place.version),
             )
             between = self._versions[first:end]
-            if self._told.issuperset(between) and not any(name in self._changed[one] for one in between):
+            if self._accounted.issuperset(between) and not any(name in self._changed[one] for one in between):
                 return last[1]
         self._asked += 1
         if self._asked > MOST_MOMENTS:
             raise RefusedError(f"rows are asked for at more than {MOST_MOMENTS} moments")
-        found = table_at(self._folder, str(name), place, apart_from=self._told, checked=[parent])
+        found = table_at(self._folder, str(name), place, apart_from=self._accounted, checked=[parent])
         if found.missing:
             raise RefusedError("; ".join(found.missing))
         names = {folded_name(column.name): called for called, column in found.columns.items()}

@@ -163,7 +163,7 @@ class _Erasing:
                 replaced[path] = self._history(life, before, matching)
                 rows["history"] += before.rows - replaced[path].rows
             if own is not None and own.catalog is not None and not isinstance(self._chosen, _ErasedKeys):
-                # The next load makes the catalog's table anew from history.
+                # The next load makes the catalog's table again from history.
                 state.lives[life.id] = replace(own.without_files(), digest="")
             elif own is not None and own.ranges:
                 state.lives[life.id] = self._current(life, own, matching, rows)

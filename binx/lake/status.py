@@ -94,7 +94,7 @@ def load_status(path: str) -> Status:
         # Shards are added up.
         table = tables[life] = by_name.setdefault(record.name, LoadedTable(*record.name))
         table.unknown_rows += record.unknown
-        table.tell(record)
+        table.add(record)
         if life in state.lives:
             own = state.lives[life]
             table.current = (table.current or 0) + own.rows

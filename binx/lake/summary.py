@@ -43,10 +43,10 @@ class TableSummary:
         """The table's name."""
         return TableName(self.db, self.table)
 
-    def tell(self, record: LifeRecord) -> None:
+    def add(self, record: LifeRecord) -> None:
         """Add the recorded facts about the table's life; of each shard's."""
         self.completeness = record.complete if self.completeness == "yes" else self.completeness
-        self.reasons += record.told
+        self.reasons += record.sentences
         self.accepted &= record.is_accepted
         self.error = self.error or record.error or None
 
@@ -92,7 +92,7 @@ class LoadSummary:
             return ExitCode.LOSSES
         return ExitCode.DONE
 
-    def told(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Sentences for users, in addition to the figures."""
         lines, tables = [], defaultdict(list)
         for table in self.tables:

@@ -51,7 +51,7 @@ class HeldTransactions:
         return GtidSet(missing)
 
     def holds(self, listed: GtidSet) -> bool:
-        """Return whether the backup has all that the next log lists, and GTIDs did not begin anew."""
+        """Return whether the backup has all that the next log lists, and GTIDs did not begin again."""
         gone, new = self._listed - listed, listed - self._listed
         self._listed = listed
         return (

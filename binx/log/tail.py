@@ -129,8 +129,8 @@ class Tail:
         if after is None or not self._file.format.in_use:
             return
         unread = f"the {self._file.size - self._start:,} bytes after the last whole transaction"
-        is_told = follows(before, after) and list_gtids(before, after) and after.gtids_before
-        if not is_told or self._is_anonymous():
+        is_listed = follows(before, after) and list_gtids(before, after) and after.gtids_before
+        if not is_listed or self._is_anonymous():
             raise TruncatedError(
                 f"{unread} cannot be read, although {after.name} follows, so that nobody writes them any"
                 " more: the server crashed, or the file was cut or copied too early",

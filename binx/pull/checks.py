@@ -197,6 +197,6 @@ class LogChecks:
         if missing:
             raise RefusedError(
                 f"expected a log after all that was pulled, found one whose list lacks {missing}; the server"
-                " has lost or reset them: begin anew with --new-chain",
+                " has lost or reset them: begin again with --new-chain",
                 path=self.log,
             )

@@ -431,7 +431,7 @@ def explained(error: ServerError, log: str, *, resumed: bool = False) -> BinxErr
     text = error.message.lower()
     if "could not find first log" in text or "purged" in text or "could not find gtid state" in text:
         return AbsentError(
-            f"{error.message}; it does not have {log} any more: begin anew with --new-chain, and keep logs"
+            f"{error.message}; it does not have {log} any more: begin again with --new-chain, and keep logs"
             " longer on the server",
             path=error.path,
         )
@@ -442,4 +442,4 @@ def explained(error: ServerError, log: str, *, resumed: bool = False) -> BinxErr
         why = f"{log} is another one there than here, as after a reset, or damaged there:"
     else:
         return error
-    return RefusedError(f"{error.message}; {why} begin anew with --new-chain", path=error.path)
+    return RefusedError(f"{error.message}; {why} begin again with --new-chain", path=error.path)

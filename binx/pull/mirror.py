@@ -210,7 +210,7 @@ class LogFile:
                     raise RefusedError(
                         "expected the server's log to go on where this one ends, found other bytes in the"
                         " last transaction that both have; its logs were reset or restored, or it is another"
-                        " server: begin anew with --new-chain",
+                        " server: begin again with --new-chain",
                         path=str(self.path),
                         offset=position,
                     )

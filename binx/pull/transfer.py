@@ -241,7 +241,7 @@ class Transfer:
             if not has_same_format(tail.format_event, event):
                 raise RefusedError(
                     "expected the log that is here, found another one of the same name; the server's logs"
-                    " were reset, or it is another server: begin anew with --new-chain",
+                    " were reset, or it is another server: begin again with --new-chain",
                     path=str(path),
                 )
             self._file, self._whole_end = LogFile(path, tail.end), 0
@@ -268,7 +268,7 @@ class Transfer:
         checks = self._checks
         return RefusedError(
             "expected the server's log to have all that is here, found it to end before; it has lost"
-            " transactions, or was restored: begin anew with --new-chain",
+            " transactions, or was restored: begin again with --new-chain",
             path=None if checks is None else checks.log,
             offset=None if checks is None else checks.position,
         )

@@ -434,7 +434,7 @@ class _RecoveryPlanner:
                 self._add_logs_missing_between(before, after)
                 self._refuse(f"{before.file.path}: {problem.message}")
             elif problem.kind is ChainProblemKind.GTIDS_LOST and self._held.by_gtid:
-                self._refuse(f"{after.file.path}: {problem.message}; GTIDs may have begun anew")
+                self._refuse(f"{after.file.path}: {problem.message}; GTIDs may have begun again")
             elif problem.kind in (ChainProblemKind.NOT_CLOSED, ChainProblemKind.CUT):
                 self._note(f"{before.file.path}: {problem.message}")
         if lost:

@@ -165,7 +165,7 @@ def ordered_changes(
                 yield from walk.emit(chain((item,), decoder.flush()))
             elif choice is None or choice.takes_statement(item):
                 walk.wait(item, decoder.row_number)
-                # Whoever meets a definition must not have tables in hand that are defined behind it.
+                # Whoever meets a definition must not have tables in hand that are defined after it.
                 if item.context is not None or walk.waits_long:
                     yield from walk.emit(decoder.flush())
         yield from walk.emit(decoder.flush(), final=True)

@@ -227,7 +227,7 @@ class MergedChanges(ChangeTexts):
     def cut(self, first: int, last: int, number: int) -> int:
         """Return where a range of one transaction's changes is divided, at the change with a number.
 
-        Changes with lower numbers are before the cut, or behind it if the piece is backwards.
+        Changes with lower numbers are before the cut, or after it if the piece is backwards.
         """
         if self.backwards:
             return bisect_right(range(last), -number, first, key=lambda at: -self.number_at(at))

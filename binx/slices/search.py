@@ -295,7 +295,7 @@ class Search:
             listed = reached_before(ends.facts) if ends.chain == self._chain[index - 1].chain else None
             if listed is not None and not found <= listed:
                 self.selector.note(
-                    f"{ends.file.path}: not read, although GTIDs begin anew with it; given without the files"
+                    f"{ends.file.path}: not read, although GTIDs begin again with it; given without the files"
                     f" before it, it tells whether it has other transactions of {found - listed}"
                 )
                 return

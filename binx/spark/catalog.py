@@ -78,7 +78,7 @@ class CatalogStore:
     def copy_rows(
         self, spark: SparkSession, works: Sequence[Work], lives: Sequence[TableHistory]
     ) -> list[Work]:
-        """Return the works with the rows that they start from; those whose table is not there begin anew."""
+        """Return the works with the rows that they start from; those whose table is not there begin again."""
         by_id = {life.id: life for life in lives}
 
         def copied(work: Work) -> Work:

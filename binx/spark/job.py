@@ -34,8 +34,8 @@ Progress = Callable[[int, int], None]
 """Called with the bytes done and the total bytes."""
 
 _GONE = (
-    "it would have to be made anew, and a part of its history was removed (--keep-history): load all logs, or"
-    " a base and what follows, into a new folder"
+    "it would have to be made again, and a part of its history was removed (--keep-history): load all logs,"
+    " or a base and what follows, into a new folder"
 )
 _TASK_BYTES = 64 << 20
 _FAILURES = 64
@@ -224,13 +224,13 @@ class Job:
             seen[keys.life].append((keys, size))
         most = self._options.range_bytes
         return {
-            work.life: cut(work.base, work.state.lows, seen[work.life], anew=work.is_anew, most=most)
+            work.life: cut(work.base, work.state.lows, seen[work.life], recut=work.is_recut, most=most)
             for work in works
         }
 
     def _pieces(self, work: Work, cuts: Cuts) -> list[MergeInput]:
         state, count = work.state, max(cuts.pieces) + 1
-        closed = [file.path for file in state.closed] if work.is_anew else []
+        closed = [file.path for file in state.closed] if work.is_recut else []
         pieces = []
         for number in range(count):
             own_cuts = tuple(index for index, piece in enumerate(cuts.pieces) if piece == number)

@@ -91,7 +91,7 @@ class _Load:
         self._arrivals = find_arrivals(
             state, [LakeStore(path) for path in options.inputs], self._place, search
         )
-        state.at = "" if options.at is None else self._arrivals.moment.told
+        state.at = "" if options.at is None else self._arrivals.moment.text
         state.keys |= options.keys
         state.hourly |= options.hourly_history
         self._catalog = self._store()
@@ -367,10 +367,10 @@ class _Load:
     def _take_losses(self, by_statements: Loss | None, in_logs: Mapping[str, Sequence[LogLoss]]) -> None:
         """Record the losses that concern no particular table of those that are loaded."""
         state, arrivals = self._state, self._arrivals
-        told = {reason for record in state.records.values() for reason in record.reasons}
+        reported = {reason for record in state.records.values() for reason in record.reasons}
         texts = [one.sentence(chain) for chain, one in state.left_out.items()]
         texts += [loss.text for own in in_logs.values() for loss in own]
-        losses = [Loss(text, arrivals.since) for text in dict.fromkeys(texts) if text not in told]
+        losses = [Loss(text, arrivals.since) for text in dict.fromkeys(texts) if text not in reported]
         if by_statements is not None:
             reason = f"{by_statements.reason}, and no table loaded here has them"
             losses.append(replace(by_statements, reason=reason))
@@ -399,7 +399,7 @@ class _Load:
         """Add to the tables' summaries what the state and the new manifests say of them."""
         for record in self._state.records.values():
             if self._options.wants(record.name):
-                self._summary(record.name).tell(record)
+                self._summary(record.name).add(record)
         for waiting in self._arrivals.waiting:
             if self._options.wants(waiting.file.table):
                 self._summary(waiting.file.table).listed += waiting.file.rows

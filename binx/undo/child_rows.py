@@ -211,13 +211,15 @@ class ChildRows:
             partial: whether only some rows of the transactions are undone.
         """
         lost = {at: values for at, values in self._parents.values().items() if at.version not in rolled_back}
-        told = set() if partial else {place.version for place in lost}
+        accounted = set() if partial else {place.version for place in lost}
         # That rows followed a key is in no image of them.
-        told -= {at.version for at, values in lost.items() if any(action.is_followed for action in values)}
+        accounted -= {
+            at.version for at, values in lost.items() if any(action.is_followed for action in values)
+        }
         with ExitStack() as stack:
             try:
                 self._prepare(
-                    {action.child.name for values in lost.values() for action in values}, told, stack
+                    {action.child.name for values in lost.values() for action in values}, accounted, stack
                 )
             except BinxError as error:
                 self._failed = error.message
@@ -225,7 +227,7 @@ class ChildRows:
                 self._follow(place, values)
         return self._result(check, dialect)
 
-    def _prepare(self, names: set[Name], told: Collection[int], stack: ExitStack) -> None:
+    def _prepare(self, names: set[Name], accounted: Collection[int], stack: ExitStack) -> None:
         """Make a data set of all tables that foreign keys may reach, and those that they refer to."""
         left = [*names]
         while left:
@@ -242,16 +244,16 @@ class ChildRows:
             verify=False,
             on_damage=self._on_damage,
         )
-        self._before = TablesBefore(stack.enter_context(made), told)
+        self._before = TablesBefore(stack.enter_context(made), accounted)
 
     def _follow(self, place: ChangePlace, lost: Mapping[_Action, set[str]]) -> None:
         """Follow the foreign keys whose referenced values a change, or a run of deletes, removed."""
         # A row that goes is restored with all its values.
         pending: list[tuple[_Action, _Values]] = sorted(lost.items(), key=lambda one: not one[0].deletes)
-        met: dict[_Action, set[str]] = defaultdict(set)
+        looked_up: dict[_Action, set[str]] = defaultdict(set)
         while pending:
             action, values = pending.pop(0)
-            child, seen = action.child, met[action]
+            child, seen = action.child, looked_up[action]
             if action.does == CHANGES_NOTHING or (values is None and "" in seen):
                 continue
             seen |= {""} if values is None else {*values}
@@ -376,25 +378,25 @@ class ChildRows:
                 continue
             table = SqlTable(batch.table.resolved, self._databases[batch.table.db])
             keys = self._today.keys if self._today.moved_after(place.version) else self._keys
-            ties = keys.ties(table.logged, self._databases)
+            foreign_keys = keys.around(table.logged, self._databases)
             images = Images(pa.array(chosen, pa.int64()), tuple(range(len(table.columns))))
-            restoring = RestoringSql(table, BatchImages(batch), dialect, check, ties)
+            restoring = RestoringSql(table, BatchImages(batch), dialect, check, foreign_keys)
             if action.deletes:
                 result.texts[place] += restoring.inserts(images)
                 continue
             columns = columns_of(rows.table.columns, child.key.columns) or ()
             parent = self._today.name(child.parent, place.version)
             names = {folded_name(table.columns[index].source_name) for index in columns}
-            tie = next(
+            foreign_key = next(
                 (
-                    tie
-                    for tie in ties.of
-                    if tie[1].parent == parent and names == set(map(folded_name, tie[1].key.columns))
+                    (script_name, own)
+                    for script_name, own in foreign_keys.parents
+                    if own.parent == parent and names == set(map(folded_name, own.key.columns))
                 ),
                 None,
             )
             if {*columns} <= {*table.writable}:
-                result.texts[place] += restoring.sets(images, columns, tie)
+                result.texts[place] += restoring.sets(images, columns, foreign_key)
         result.unknown = [
             f"rows of {'.'.join(name)} that a foreign key deleted or changed are not restored:"
             f" {listed.reason}. They are shown by: {self._command(name, listed)}"

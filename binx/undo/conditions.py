@@ -22,7 +22,7 @@ from binx.slices.sql.compared_rows import changed_rows, keeping_rows
 from binx.sql.dialect import SqlDialect
 from binx.sql.session_settings import row_marks
 from binx.sql.tables import SqlTable
-from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties
+from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, ForeignKeysOf, Name
 from binx.undo.options import OnConflict
 from binx.undo.self_check import TableCheck, UndoCheck
 
@@ -43,13 +43,13 @@ class ConditionsSql(BatchSql):
         images: BatchImages,
         dialect: SqlDialect,
         check: UndoCheck,
-        ties: Ties,
+        foreign_keys: ForeignKeysOf,
         checked: pa.BooleanArray | None = None,
     ) -> None:
         super().__init__(table, images, dialect)
         self._check = check
-        self._ties = ties
-        check.know(script_name for script_name, _ in ties.to)
+        self._foreign_keys = foreign_keys
+        check.know(script_name for script_name, _ in foreign_keys.children)
         self._checked = checked
 
     def _table_check(self, operation: str | None = None) -> TableCheck:
@@ -66,7 +66,7 @@ class ConditionsSql(BatchSql):
             image_of: for each column of the row, the image that has its value.
         """
         rows = next(iter(image_of.values()))
-        for script_name, child in self._ties.to:
+        for script_name, child in self._foreign_keys.children:
             parts, mask = self._unless_referred_to(script_name, child, image_of), None
             indexes = columns_of(self._table.columns, child.key.referenced)
             if self._replaced is not None and indexes is not None:
@@ -86,12 +86,12 @@ class ConditionsSql(BatchSql):
             mask = self._changed_keys(group, key)
             if mask is not None and {*self._table.key} <= {*image_of}:
                 yield from _where(mask, self._unless_taken(key, before, image_of))
-        for script_name, child in self._ties.to:
+        for script_name, child in self._foreign_keys.children:
             mask = self._changed_keys(group, columns_of(self._table.columns, child.key.referenced))
             if mask is not None and child.key.on_update != CASCADE:
                 parts = self._unless_referred_to(script_name, child, image_of)
                 yield from self._where_checked(before, _where(mask, parts), mask)
-        for script_name, child in self._ties.of:
+        for script_name, child in self._foreign_keys.parents:
             indexes = columns_of(self._table.columns, child.key.columns)
             mask = self._changed_keys(group, indexes)
             if mask is not None and indexes is not None:
@@ -111,7 +111,7 @@ class ConditionsSql(BatchSql):
     def _may_lack(self) -> bool:
         """Whether inserted rows may lack their parents, which must not end the script."""
         some = self._checked is None or self._checked.true_count
-        return bool(self._ties.of and some) and self._check.on_conflict is OnConflict.SKIP
+        return bool(self._foreign_keys.parents and some) and self._check.on_conflict is OnConflict.SKIP
 
     def _insert_if_there(self, before: Images) -> Parts:
         """An INSERT of a row that does nothing if its parent is gone or its key is taken."""
@@ -121,7 +121,7 @@ class ConditionsSql(BatchSql):
         for number, index in enumerate(inserted):
             yield from self._literals(b", " if number else b"", index, before)
         yield b" FROM DUAL WHERE TRUE"
-        for script_name, child in self._ties.of:
+        for script_name, child in self._foreign_keys.parents:
             indexes = columns_of(table.columns, child.key.columns)
             if indexes is not None and {*indexes} <= {*before.columns}:
                 yield from self._where_checked(before, self._if_there(script_name, child, indexes, before))
@@ -214,12 +214,12 @@ class RestoringSql(ConditionsSql):
         return self._texts(rows, self._insert(rows), around)
 
     def sets(
-        self, rows: Images, columns: tuple[int, ...], tie: tuple[Name, Child] | None
+        self, rows: Images, columns: tuple[int, ...], foreign_key: tuple[Name, Child] | None
     ) -> list[MarkedText]:
         """Return an UPDATE for each row that restores columns of a foreign key if they are NULL.
 
         Args:
-            tie: the foreign key, and the other table's name in the script; None if it was dropped.
+            foreign_key: the foreign key, and the other table's name in the script; None if it was dropped.
         """
         check, names = self._table_check("update"), self._table.names
 
@@ -232,8 +232,8 @@ class RestoringSql(ConditionsSql):
             yield from joined(key, lambda index: self._literals(f"{names[index]}=".encode(), index, rows))
             for index in columns:
                 yield f" AND {names[index]} IS NULL".encode()
-            if tie is not None:
-                yield from self._if_there(*tie, columns, rows)
+            if foreign_key is not None:
+                yield from self._if_there(*foreign_key, columns, rows)
             yield from check.behind_row([b"ROW_COUNT()>0"], self._shown(check, dict.fromkeys(key, rows)))
 
         return self._texts(rows, parts())

@@ -53,11 +53,11 @@ class Child(NamedTuple):
         return self.key.db, self.key.table
 
 
-class Ties(NamedTuple):
+class ForeignKeysOf(NamedTuple):
     """The foreign keys to and of a table, with the other table's name in a script."""
 
-    to: Sequence[tuple[Name, Child]]
-    of: Sequence[tuple[Name, Child]]
+    children: Sequence[tuple[Name, Child]]
+    parents: Sequence[tuple[Name, Child]]
 
 
 class Gone(NamedTuple):
@@ -92,9 +92,9 @@ class ForeignKeys:
         self._look()
         return self._to.get(name, [])
 
-    def ties(self, name: Name, databases: DatabaseNames) -> Ties:
+    def around(self, name: Name, databases: DatabaseNames) -> ForeignKeysOf:
         """Return the foreign keys to and of a table; ``databases`` are those of the script."""
-        return Ties(
+        return ForeignKeysOf(
             [((databases[child.name[0]], child.name[1]), child) for child in self.to(name)],
             [((databases[child.parent[0]], child.parent[1]), child) for child in self.of(name)],
         )

@@ -180,7 +180,7 @@ class JoinedSql(ConditionsSql):
         repeated = counted.field("values").filter(pc.greater(counted.field("counts"), 1))
         alone = [pc.is_in(keys, value_set=repeated)]
         if group.before is None:
-            if self._ties.to:
+            if self._foreign_keys.children:
                 return None
         else:
             ordered = self._ordered()
@@ -202,8 +202,8 @@ class JoinedSql(ConditionsSql):
             return None
         columns = self._table.columns
         keys = [index.columns for index in definition.indexes if index.unique]
-        keys += [child.key.referenced for _, child in self._ties.to]
-        keys += [child.key.columns for _, child in self._ties.of]
+        keys += [child.key.referenced for _, child in self._foreign_keys.children]
+        keys += [child.key.columns for _, child in self._foreign_keys.parents]
         ordered = {*self._table.key}
         for names in keys:
             indexes = columns_of(columns, names)

@@ -334,7 +334,7 @@ class _ReversedTransaction:
         return None
 
     def _take_rows(self, raw: RawEvent, rows: RowsHeader) -> str | None:
-        # Servers compute generated columns anew, and new MariaDBs log them with inserts only.
+        # Servers compute generated columns again, and new MariaDBs log them with inserts only.
         full = (1 << rows.column_count) - 1 & ~self._generated[rows.table_id]
         lacks = int.from_bytes(rows.columns_before, "little") & full != full
         name = self._tables[rows.table_id].name

@@ -170,7 +170,7 @@ class _Undoing:
     def _spool_rows(self, rows: RowTexts) -> None:
         """Append the texts, which are newest first; what is appended last is written first.
 
-        A text ends behind each change that rows are restored with, and these will stand there.
+        A text ends after each change that rows are restored with, and these will stand there.
         """
         assert self._begin is not None
         version, number_at = self._begin.version, rows.piece.number_at

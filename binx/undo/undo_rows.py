@@ -25,7 +25,7 @@ from binx.sql.dialect import SqlDialect
 from binx.sql.session_settings import flagged_rows, unchecked_rows
 from binx.sql.tables import SqlTable
 from binx.undo.child_rows import LostParents
-from binx.undo.foreign_keys import Ties
+from binx.undo.foreign_keys import ForeignKeysOf
 from binx.undo.joined_rows import JoinedGroup, JoinedSql, latest_images
 from binx.undo.names_today import NamesToday
 from binx.undo.obstacles import EXAMPLES, Obstacles
@@ -72,11 +72,11 @@ class UndoRows(SqlRows):
         self.again.take(table, images)
         self.parents.take((then.table.resolved.db, then.table.resolved.name), BatchImages(then))
         keys = self._today.keys if self._today.moved_after(changes.versions[0]) else self.parents.keys
-        ties = keys.ties(table.logged, self._databases)
+        foreign_keys = keys.around(table.logged, self._databases)
         unchecked = unchecked_rows(images)
         checked = None if unchecked is None else pc.invert(unchecked)
         dialect = SqlDialect.of(file.format)
-        return _BatchUndo(table, images, dialect, self.check, ties, checked, self.obstacles).render()
+        return _BatchUndo(table, images, dialect, self.check, foreign_keys, checked, self.obstacles).render()
 
 
 class _BatchUndo(JoinedSql):
@@ -86,11 +86,11 @@ class _BatchUndo(JoinedSql):
         images: BatchImages,
         dialect: SqlDialect,
         check: UndoCheck,
-        ties: Ties,
+        foreign_keys: ForeignKeysOf,
         checked: pa.BooleanArray | None,
         obstacles: Obstacles,
     ) -> None:
-        super().__init__(table, images, dialect, check, ties, checked)
+        super().__init__(table, images, dialect, check, foreign_keys, checked)
         self._obstacles = obstacles
         self._logs_cascades = flagged_rows(images, RowsFlag.USE_SQL_FOREIGN_KEY) is not None
 

@@ -40,7 +40,7 @@ class RowsCheck:
     """Compares the row images in the logs of one chain, file after file.
 
     Only rows of tables whose primary key the logs tell are compared, and images that have all columns. A
-    statement that may change a table otherwise (DDL, or a change logged as a statement) begins anew with it.
+    statement that may change a table otherwise (DDL, or a change logged as a statement) begins again with it.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class RowsCheck:
     def run(self, file: BinlogFile, progress: Callable[[int], None]) -> Iterator[Problem]:
         """Yield a problem for each table of a log with before images that differ.
 
-        Damage, which the check of its content reports, ends the comparison, and what follows begins anew.
+        Damage, which the check of its content reports, ends the comparison, and what follows begins again.
         """
         found: dict[int, tuple[int, int]] = {}
         try:

@@ -29,7 +29,7 @@ _CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
 STORABLE = re.compile(
     r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])(?:[ T](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)?"
 )
-"""Dates and times that a server may have stored, zero and partial dates and days behind a month's end too."""
+"""Dates and times that a server may have stored, zero and partial dates and days after a month's end too."""
 _MIDNIGHT = "0000-00-00 00:00:00.000000"
 _EPOCH = datetime(1970, 1, 1)
 _UNLIKE_SERVERS = re.compile(r"[wW,]|\.\d{7}")

@@ -396,7 +396,7 @@ def test_gtids_that_a_server_gave_again_are_told(tmp_path: Path) -> None:
     assert f"has other transactions of {UUID}:3-4, which are not restored" in sentence
     ended = binx("ls", "--gtid", f"{UUID}:3-4", early / NAMES[0], log)
     assert ended.code == 0
-    assert f"{log}: not read, although GTIDs begin anew with it" in ended.err
+    assert f"{log}: not read, although GTIDs begin again with it" in ended.err
 
 
 def test_logs_whose_base_name_changed_and_changed_back_are_restored_in_order_and_expire(

@@ -146,7 +146,7 @@ def test_every_version_of_a_row_has_its_time(tmp_path: Path, loaded: Loaded, row
     server.transaction(("update", ORDERS, (1,), {"amount": 2}))
     server.transaction(("update", ORDERS, (1,), {"id": 2}))
     server.transaction(("delete", ORDERS, (2,)))
-    server.transaction(insert(1, "anew"))
+    server.transaction(insert(1, "again"))
     code, _ = loaded(server, "--scd2")
     assert code == 0
     found = rows(tmp_path / "out", ORDERS, ("valid_from",), "scd2")
@@ -165,7 +165,7 @@ def test_every_version_of_a_row_has_its_time(tmp_path: Path, loaded: Loaded, row
         (1, "b", 1, 14, 21, False),
         (1, "b", 2, 21, 28, False),
         (2, "b", 2, 28, 35, False),
-        (1, "anew", None, 42, None, True),
+        (1, "again", None, 42, None, True),
     ]
 
 

@@ -176,7 +176,7 @@ class Follower:
     """A pull that follows its server, until it is ended."""
 
     def __init__(self, words: Sequence[str], log: Path) -> None:
-        # A connection that falls silent is given up soon, and made anew.
+        # A connection that falls silent is given up soon, and made again.
         self._words = [*words, "--follow", "--heartbeat", "0.4"]
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None

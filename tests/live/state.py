@@ -200,7 +200,7 @@ def _follow(tables: dict[Name, TableState], sql: str) -> None:
     elif found := _GONE.match(sql):
         tables.pop(_name(found), None)
     elif found := _DROPPED.match(sql):
-        # MySQL writes a DROP TABLE anew, in the session's own quotes.
+        # MySQL writes a DROP TABLE again, in the session's own quotes.
         tables.pop((found[1].replace('""', '"'), found[2].replace('""', '"')), None)
     elif (found := _ALTER.match(sql)) and _name(found) in tables:
         tables[_name(found)].forget()

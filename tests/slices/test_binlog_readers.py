@@ -255,7 +255,7 @@ def test_the_definition_tells_the_bytes_of_times_that_the_log_does_not(tmp_path:
 
 
 def test_generated_columns_need_not_be_logged(tmp_path: Path) -> None:
-    """MariaDB 11.8 logs them with inserts only; servers compute them anew."""
+    """MariaDB 11.8 logs them with inserts only; servers compute them again."""
     log = TESTDATA / "mariadb-11.8" / "small" / "generated.binlog"
     undoing = tmp_path / "undo.binlog"
     with open_chain([str(log)]) as chain:

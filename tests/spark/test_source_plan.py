@@ -263,7 +263,7 @@ def test_a_stream_takes_each_transaction_once_as_logs_grow_and_go(
         assert in_order(found) == in_order(expected)
         return
     if asked.what is What.STATEMENTS and restarts:
-        # What statements in logs that are gone made of tables is not known to a process that starts anew.
+        # What statements in logs that are gone made of tables is not known to a process that starts again.
         untold = [not effects or effects[0]["columns"] is None for effects in found["effects"].to_pylist()]
         told = pa.array([not one for one in untold])
         assert found["effects"].filter(told).equals(expected["effects"].filter(told))

@@ -318,7 +318,7 @@ def _second_last_span(path: Path) -> tuple[int, int]:
 
 
 def _move(log: bytearray, position: int) -> None:
-    """Write the positions and checksums of the events from there on anew."""
+    """Write the positions and checksums of the events from there on again."""
     while position < len(log):
         size = struct.unpack_from("<I", log, position + 9)[0]
         struct.pack_into("<I", log, position + 13, position + size)

@@ -81,7 +81,7 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 )
 @option(
     "--at TIME|GTID|FILE:POS",
-    help="The tables as of then, into a folder of their own; every load makes them anew."
+    help="The tables as of then, into a folder of their own; every load makes them again."
     "  [default: the end of the logs]",
 )
 @flag("--scd2", "Also write every version of each row.")
@@ -90,13 +90,13 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     "--rebuild DB.TABLE",
     multiple=True,
     type=parsed(TableName.parse),
-    help="Make a table's state anew from its history.",
+    help="Make a table's state again from its history.",
 )
 @flag("--compact", "Join all small files of history/ of a day or hour.  [default: where there are over 8]")
 @option(
     "--keep-history DAYS",
     type=click.IntRange(min=0),
-    help="Remove history/ of earlier days; tables can then not be made anew from it.",
+    help="Remove history/ of earlier days; tables can then not be made again from it.",
 )
 @flag("--hourly-history", "Divide history/ by the hour of commits instead of the day; remembered.")
 @flag("--accept-losses", "Note what is missing as seen: it no longer changes the exit code.")
@@ -203,7 +203,7 @@ def _write_metrics(path: str, status: Status | None, run: LoadRun | None) -> Non
 def _show(summary: LoadSummary, *, as_json: bool, quiet: bool) -> ExitCode:
     is_status = isinstance(summary, Status)
     if quiet and not as_json:
-        for line in summary.told():
+        for line in summary.sentences():
             say_warning(line)
     with text_output() as text:
         if as_json:
@@ -211,7 +211,7 @@ def _show(summary: LoadSummary, *, as_json: bool, quiet: bool) -> ExitCode:
         elif not quiet:
             for line in _table(summary, ("current",) if is_status else _FIGURES):
                 text.line(line)
-            for line in summary.told():
+            for line in summary.sentences():
                 text.line(safe_text(line))
             done = "load {} is committed" if summary.changed else "nothing new; load {} is current"
             done = (f"as of load {summary.load}" if is_status else done).format(summary.load)

@@ -25,7 +25,7 @@ class Rewriter:
         position: offset in the source of the next byte to copy.
         written: bytes put into the buffer so far: unless verbatim, the offset in the output of the next byte.
         events: number of events written so far.
-        renumbered: transactions whose logical clock was written anew so far.
+        renumbered: transactions whose logical clock was written again so far.
     """
 
     position: int
@@ -41,7 +41,7 @@ class Rewriter:
             checksum_size: bytes of the checksum that each written event ends in: 4 or 0.
             verbatim: only look at the events that are fed: whole, and with right checksums. The caller writes
                 the window's bytes up to ``position``, as they are.
-            serial: number the transactions anew, each waiting for the one before it.
+            serial: number the transactions again, each waiting for the one before it.
             verify: whether the checksum of every event that is copied is compared.
         """
 

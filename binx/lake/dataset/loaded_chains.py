@@ -42,7 +42,7 @@ class Log:
     Attributes:
         taken: the spans of which every transaction was loaded.
         knew_tables: whether an export knew tables where the log begins.
-        next: the next log according to the last event, and that event's time; the name is empty behind STOP.
+        next: the next log according to the last event, and that event's time; the name is empty after STOP.
         whole_bytes: the largest size at which the log was exported whole.
         selected: exports with a selection, made when the log was larger than that.
         losses: what exports lost of it, unless one of them lost nothing.
@@ -267,7 +267,7 @@ class LoadedChains:
             and not any(self._between(chain, *logs) for logs in chain.neighbours(manifest))
         ]
         if fitting:
-            # Numbers may have begun anew, or another server has the same id: the nearest log is its own.
+            # Numbers may have begun again, or another server has the same id: the nearest log is its own.
             return min(
                 fitting,
                 key=lambda chain: (chain.server_id != source.server_id, chain.distance(manifest)),
@@ -302,7 +302,7 @@ class LoadedChains:
     def gaps(self, name: str) -> Iterator[LogLoss]:
         """Yield what is missing or out of order before a log of a chain, or after its last one.
 
-        Logs before the first one of a base name are not missing, nor are those behind a server's last one.
+        Logs before the first one of a base name are not missing, nor are those after a server's last one.
         """
         chain = self.by_name[name]
         numbers, others = chain.numbers, list(self._of_server(chain))

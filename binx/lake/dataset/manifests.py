@@ -110,7 +110,7 @@ class Manifest:
         whole: whether it has every transaction of its span.
         knew_tables: whether tables were known where its log begins, from logs before it or a dump.
         gtids: the GTIDs of its transactions; ``before`` those of earlier logs.
-        next: the next log according to its last event, with that event's time; no name behind STOP.
+        next: the next log according to its last event, with that event's time; no name after STOP.
         wrong: why rows of tables cannot be loaded.
         unlogged: the tables whose changes foreign keys may have followed without logging it, and whether
             rows of them were deleted.

@@ -32,7 +32,7 @@ class Moment(NamedTuple):
     """
 
     last: Mapping[str, int]
-    told: str
+    text: str
     before: ChangePlace | None = None
 
     def with_bases(self, bases: Mapping[str, PlacedBase]) -> Moment:
@@ -80,8 +80,8 @@ def moment_of(at: str | ChangePlace | None, logs: Sequence[Log], ranks: Mapping[
         if len(names) != 1:
             raise RefusedError("logs of several servers have the same number")
         ((name, chain),) = names
-        told = f"{name}:{at.version & (1 << FILE_BITS) - 1}"
-        return _up_to(chain, at.version, ranks, told)._replace(before=at)
+        text = f"{name}:{at.version & (1 << FILE_BITS) - 1}"
+        return _up_to(chain, at.version, ranks, text)._replace(before=at)
     logs = sorted(logs, key=lambda log: (ranks[log[1]], log[0].source.number))
     with suppress(UsageError):
         return _at_time(parse_time(at), logs, ranks)
@@ -135,10 +135,10 @@ def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, in
     return _up_to(chain, last, ranks, f"{position.file}:{position.offset}")
 
 
-def _up_to(chain: str, scn: int, ranks: Mapping[str, int], told: str) -> Moment:
+def _up_to(chain: str, scn: int, ranks: Mapping[str, int], text: str) -> Moment:
     """Return the moment with all earlier chains, and this chain up to a commit version."""
     last = {
         other: scn if other == chain else _LAST if rank < ranks[chain] else -1
         for other, rank in ranks.items()
     }
-    return Moment(last, told)
+    return Moment(last, text)

@@ -191,12 +191,12 @@ class _Placing:
                 yield f"the base says no GTIDs: what it has of the logs of {other.name} is not known"
 
     def _missing_gtids(self) -> Iterable[str]:
-        """Yield doubts: GTIDs began anew, or some up to the logs' last one are in neither logs nor base."""
+        """Yield doubts: GTIDs began again, or some up to the logs' last one are in neither logs nor base."""
         for seen in self._base.seen.values():
-            if seen.anew:
+            if seen.again:
                 yield (
-                    f"{seen.anew} was committed after the base, whose GTIDs have that number: if they began"
-                    " anew (RESET MASTER), it is not the base's, and rows are missing; make a new dump"
+                    f"{seen.again} was committed after the base, whose GTIDs have that number: if they began"
+                    " again (RESET MASTER), it is not the base's, and rows are missing; make a new dump"
                 )
         order = sorted(self._ranks, key=self._ranks.__getitem__)
         for chain, left_out in self._chains.left_out(order).items():

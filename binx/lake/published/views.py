@@ -361,10 +361,13 @@ def _views(
         loaded = loaded or ([replaced[name]] if name in replaced else [])
         loaded = [one for one in loaded if one.catalog is None]
         if loaded:
-            told = [
-                text for life in living[name] if life in state.records for text in state.records[life].told
+            reasons = [
+                text
+                for life in living[name]
+                if life in state.records
+                for text in state.records[life].sentences
             ]
-            yield from (f"-- Incomplete: {comment_text(text)}\n" for text in told)
+            yield from (f"-- Incomplete: {comment_text(text)}\n" for text in reasons)
             yield from _state_views(loaded, view, free(view, VERSIONS), place, dialect)
         if name in histories:
             yield dialect.view(free(view, HISTORY)) + _history(*histories[name], place, dialect) + ";\n\n"

@@ -269,17 +269,17 @@ class LifeRecord:
     shard: str = ""
 
     @property
-    def told(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """The reasons why it is incomplete, as sentences."""
-        sentences = [] if self.whole else [NO_BEGINNING]
-        sentences += self.reasons
+        listed = [] if self.whole else [NO_BEGINNING]
+        listed += self.reasons
         if self.unknown:
-            sentences.append(
+            listed.append(
                 f"{self.unknown:,} rows have values that only the server knows (NULL, listed in _unknown)"
             )
-        sentences += [loss.reason for loss in self.losses]
-        sentences += [f"stopped: {self.error}"] if self.error else []
-        return [f"{self.shard}: {sentence}" for sentence in sentences] if self.shard else sentences
+        listed += [loss.reason for loss in self.losses]
+        listed += [f"stopped: {self.error}"] if self.error else []
+        return [f"{self.shard}: {sentence}" for sentence in listed] if self.shard else listed
 
     @property
     def complete(self) -> str:
@@ -289,16 +289,16 @@ class LifeRecord:
             return f"losses since {since}" if since else "losses"
         if not self.whole:
             return "partial (no base, no CREATE)"
-        return "partial" if self.told else "yes"
+        return "partial" if self.sentences else "yes"
 
     @property
     def is_accepted(self) -> bool:
         """Whether every loss was accepted."""
-        return not self.error and set(map(_kind, self.told)) <= set(self.seen)
+        return not self.error and set(map(_kind, self.sentences)) <= set(self.seen)
 
     def accepted(self) -> LifeRecord:
         """Return the record with all losses marked as seen."""
-        return replace(self, seen=tuple(dict.fromkeys(map(_kind, self.told))))
+        return replace(self, seen=tuple(dict.fromkeys(map(_kind, self.sentences))))
 
 
 def _kind(reason: str) -> str:

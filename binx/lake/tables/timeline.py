@@ -305,8 +305,8 @@ class Timeline:
             life.epochs.append(SchemaSpan(position, columns, key, tuple(changes), statement.sql_mode))
         # Of a table that the exporter did not know, the effect does not tell FIRST and AFTER.
         clauses = {clause["action"] for clause in effect.get("changes") or ()}
-        is_told = effect.get("columns") is not None
-        is_ordered = is_told or (last.is_ordered and clauses.isdisjoint(("added", "retyped")))
+        has_columns = effect.get("columns") is not None
+        is_ordered = has_columns or (last.is_ordered and clauses.isdisjoint(("added", "retyped")))
         life.epochs[-1] = replace(life.epochs[-1], is_ordered=is_ordered)
 
     def _take(self, clip: _Clip, position: ChangePosition) -> None:

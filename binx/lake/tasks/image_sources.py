@@ -94,7 +94,7 @@ class KeyDistribution:
     """How the keys of a source are distributed.
 
     Attributes:
-        met: the ranges that have any of the keys.
+        occupied: the ranges that have any of the keys.
         links: pairs of ranges between which rows move.
         is_moved: whether any key changes in a file whose images may lack columns.
     """
@@ -102,7 +102,7 @@ class KeyDistribution:
     life: str
     sample: str = ""
     rows: int = 0
-    met: set[int] = field(default_factory=set)
+    occupied: set[int] = field(default_factory=set)
     links: set[tuple[int, int]] = field(default_factory=set)
     is_moved: bool = False
 
@@ -116,7 +116,7 @@ def see_keys(source: RowSource) -> KeyDistribution:
         keys = key_of(rows, source.epoch)
         seen.rows += len(rows)
         ranges = ranges_of(keys, lows)
-        seen.met |= set(np.unique(ranges).tolist())
+        seen.occupied |= set(np.unique(ranges).tolist())
         samples.append(sample_of(keys, _SAMPLES))
         if source.unit is not None and source.unit.file.partial:
             afters = np.flatnonzero(pairs_of(rows))

@@ -41,7 +41,7 @@ def cut(
     lows: str,
     seen: Iterable[tuple[KeyDistribution, int]],
     *,
-    anew: bool,
+    recut: bool,
     most: int,
 ) -> Cuts:
     """Cut a life's keys so that no task gets much more than ``most`` bytes."""
@@ -57,9 +57,11 @@ def cut(
             for index in ranges_of(sample, old).tolist():
                 weights[index] += size // len(sample)
     groups = _linked(count, (link for keys, _ in sampled for link in keys.links))
-    met = {groups[index] for keys, _ in sampled for index in keys.met}
+    occupied = {groups[index] for keys, _ in sampled for index in keys.occupied}
     pieces: dict[int, int] = {}
-    numbers = [pieces.setdefault(group, len(pieces)) if anew or group in met else -1 for group in groups]
+    numbers = [
+        pieces.setdefault(group, len(pieces)) if recut or group in occupied else -1 for group in groups
+    ]
     sizes = [0] * len(pieces)
     for number, weight in zip(numbers, weights, strict=True):
         if number >= 0:
@@ -169,7 +171,7 @@ class Work:
         return [unit for unit in self.to_apply if first <= unit.epoch <= last]
 
     @property
-    def is_anew(self) -> bool:
+    def is_recut(self) -> bool:
         """Whether all files of the state are rewritten, as their columns or their folder change."""
         former = self.former
         if former is None or self.rekeyed or former.folder != self.goal.folder:
@@ -195,7 +197,7 @@ class Work:
         if self.error:
             return sorted(written)
         by_cut: dict[int, list[tuple[str, RangeFile, RangeFile | None]]] = defaultdict(list)
-        closed = [] if self.is_anew else list(state.closed)
+        closed = [] if self.is_recut else list(state.closed)
         for piece in merged:
             self.lost |= piece.lost
             self.unkeyed += piece.unkeyed

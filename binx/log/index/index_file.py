@@ -110,7 +110,7 @@ def decode_facts(text: str) -> IndexFacts:
     try:
         document: dict[str, Any] = json.loads(encoded)
         if document.pop("version") != VERSION:
-            raise DamagedError("it was written by another version of binx; write it anew with binx index")
+            raise DamagedError("it was written by another version of binx; write it again with binx index")
         document |= {
             "sources": tuple(map(bytes.fromhex, document["sources"])),
             "tables": tuple((db.encode(_BYTES), name.encode(_BYTES)) for db, name in document["tables"]),
@@ -122,7 +122,7 @@ def decode_facts(text: str) -> IndexFacts:
         return IndexFacts(**document)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DamagedError(
-            "expected what binx writes of a log, found something else; write it anew with binx index"
+            "expected what binx writes of a log, found something else; write it again with binx index"
         ) from error
 
 

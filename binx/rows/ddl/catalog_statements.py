@@ -235,7 +235,7 @@ class Applier:
         elif parsed.actions and previous.unknown is None:
             changes.append(self._altered(previous, parsed))
         else:
-            # Made anew, as by FORCE, a table may store the same columns otherwise.
+            # Made again, as by FORCE, a table may store the same columns otherwise.
             changes.append(Change(ChangeKind.ALTERED, db, previous.name, previous, previous))
         if changes and changes[0].kind is ChangeKind.ALTERED:
             changes += self._following_columns((db, changes[0].table or ""), parsed)

@@ -68,7 +68,7 @@ class ColumnEffect(NamedTuple):
         charset: the character set of text, ENUM and SET.
         nullable: whether NULL is allowed.
         known: added: whether the log shows which value existing rows have; retyped: False if these got values
-            that are no conversion of the former ones: all rows, because a generated column is computed anew;
+            that are no conversion of the former ones: all rows, because a generated column is computed again;
             or, with a ``value``, those with that value or NULL, because the column becomes AUTO_INCREMENT.
         value: added: that value, in the format of the schema record's ``absent``; retyped: what NULL becomes
             if NULL is no longer allowed and the SQL mode is not strict.

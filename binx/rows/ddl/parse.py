@@ -141,7 +141,7 @@ def without_start_transaction(sql: str, context: StatementContext = DEFAULT_CONT
 
 
 def _reader(sql: str, context: StatementContext) -> TokenReader:
-    """Return a reader at a statement, behind MariaDB's ``SET STATEMENT variable=value, … FOR``."""
+    """Return a reader at a statement, after MariaDB's ``SET STATEMENT variable=value, … FOR``."""
     if context.sql_mode & READ_BY and sets_mode(sql):
         context = context._replace(sql_mode=context.sql_mode & ~READ_BY)
     reader = TokenReader(sql, context)

@@ -1,4 +1,4 @@
-"""Find the generated columns that an ALTER TABLE computes anew."""
+"""Find the generated columns that an ALTER TABLE computes again."""
 
 from __future__ import annotations
 

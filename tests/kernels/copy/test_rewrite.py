@@ -1,4 +1,4 @@
-"""The copying kernel: positions and checksums anew, through any window and buffer, and all else as it was."""
+"""The copying kernel: new positions and checksums through any window and buffer, all else as it was."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ with CRC32 checksums, and that nothing else writes to meanwhile::
 
     python tests/kernels/json/make_documents.py --client "mysql -uroot -N" --binlogs /var/lib/mysql
 
-It creates the schema ``binx_json`` anew, stores documents, takes their bytes out
+It creates the schema ``binx_json`` again, stores documents, takes their bytes out
 of the binary log with nothing of binx, and writes beside itself
 
 ``documents.tsv``

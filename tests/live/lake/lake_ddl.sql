@@ -194,7 +194,7 @@ UPDATE p2 SET a = 1 WHERE b = 6;
 
 UPDATE p2 SET b = 7 WHERE b = 5;
 
-[tables are truncated, dropped, made anew and alike]
+[tables are truncated, dropped, made again and alike]
 CREATE TABLE x1 (id INT PRIMARY KEY, v INT);
 INSERT INTO x1 VALUES (1, 1), (2, 2);
 CREATE TABLE x2 LIKE x1;
@@ -283,7 +283,7 @@ ALTER TABLE f3_new ADD amount INT;
 UPDATE f1_new, f2_new, f3_new SET f1_new.amount = 20, f2_new.amount = 21, f3_new.amount = 22
   WHERE f1_new.id = 2 AND f2_new.id = 2 AND f3_new.id = 2;
 
-[a column is computed anew]
+[a column is computed again]
 CREATE TABLE g1 (id INT PRIMARY KEY, a INT, s INT AS (a + 1) STORED);
 INSERT INTO g1 (id, a) VALUES (1, 1), (2, 2);
 

@@ -370,4 +370,4 @@ def test_gtids_that_began_anew_behind_a_dump_hide_no_transaction(
     if how == "domain":
         assert (ids, state.missing) == (set(range(6)), [])
     else:
-        assert "they began anew" in str(state.missing)
+        assert "they began again" in str(state.missing)

@@ -186,7 +186,7 @@ def _inside(place: str, name: str) -> str:
 
 
 def _load(
-    output: str, *inputs: str, again: bool = False, scd2: bool = False
+    output: str, *inputs: str, fresh: bool = False, scd2: bool = False
 ) -> Callable[[SparkSession, str], None]:
     """A load of some of the data sets, into an output that is emptied before it where that is wanted."""
 
@@ -196,7 +196,7 @@ def _load(
         from binx.spark.load_run import load
 
         target = LakeStore(_inside(place, output))
-        if again:
+        if fresh:
             target.filesystem.delete_dir_contents(target.inside(""), missing_dir_ok=True)
         given = tuple(_inside(place, name) for name in inputs)
         load(LoadOptions(given, target.uri, scd2=scd2), lambda: nullcontext(spark))
@@ -206,13 +206,13 @@ def _load(
 
 _JOBS: dict[str, Callable[[SparkSession, str], None]] = {
     "plain": _plain,
-    "full": _load(_TABLES, _BASE, again=True),
+    "full": _load(_TABLES, _BASE, fresh=True),
     "incremental": _load(_TABLES, _BASE, _NEXT),
     "recent": _load(_TABLES, _BASE, _NEXT, _RECENT),
     "one-row": _load(_TABLES, _BASE, _NEXT, _RECENT, _ONE),
-    "full-scd2": _load(_VERSIONS, _BASE, _NEXT, _RECENT, again=True, scd2=True),
+    "full-scd2": _load(_VERSIONS, _BASE, _NEXT, _RECENT, fresh=True, scd2=True),
     "one-row-scd2": _load(_VERSIONS, _BASE, _NEXT, _RECENT, _ONE, scd2=True),
-    "tables": _load(_SMALL_OUT, _SMALL, again=True),
+    "tables": _load(_SMALL_OUT, _SMALL, fresh=True),
     "tables-next": _load(_SMALL_OUT, _SMALL, _SMALL_NEXT),
 }
 """What is measured, in the order in which one load follows the other."""

@@ -30,7 +30,7 @@ class Seen:
         first: the commit version of the first transaction that is not in the base.
         anonymous: whether GTIDs do not tell what the base has: a transaction has none, or MariaDB's sequence
             numbers went back.
-        again: a GTID that is in the base's set, and committed after the base; empty if there is none.
+        repeated: a GTID that is in the base's set, and committed after the base; empty if there is none.
         cut: whether the base's position is inside a transaction.
         whole: whether the exports have all transactions of their logs.
     """
@@ -39,7 +39,7 @@ class Seen:
     held: list[Span] = field(default_factory=list)
     first: int | None = None
     anonymous: bool = False
-    again: str = ""
+    repeated: str = ""
     cut: bool = False
     whole: bool = True
 
@@ -105,7 +105,7 @@ class Base:
             seen.anonymous |= gtid is None or transactions.goes_back([gtid]) is not None
             is_held = gtid is not None and not transactions.missing(GtidSet.parse(gtid))
             if is_held:
-                seen.again = seen.again or (gtid if time > self.written else "")
+                seen.repeated = seen.repeated or (gtid if time > self.written else "")
                 spans[-1:] = [(spans[-1][0], scn)] if is_open else [*spans[-1:], (scn, scn)]
             elif first is None:
                 first = scn

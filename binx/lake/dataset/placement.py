@@ -193,10 +193,10 @@ class _Placing:
     def _missing_gtids(self) -> Iterable[str]:
         """Yield doubts: GTIDs began again, or some up to the logs' last one are in neither logs nor base."""
         for seen in self._base.seen.values():
-            if seen.again:
+            if seen.repeated:
                 yield (
-                    f"{seen.again} was committed after the base, whose GTIDs have that number: if they began"
-                    " again (RESET MASTER), it is not the base's, and rows are missing; make a new dump"
+                    f"{seen.repeated} was committed after the base, whose GTIDs have that number: if they"
+                    " began again (RESET MASTER), it is not the base's, and rows are missing; make a new dump"
                 )
         order = sorted(self._ranks, key=self._ranks.__getitem__)
         for chain, left_out in self._chains.left_out(order).items():

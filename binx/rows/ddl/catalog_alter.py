@@ -7,7 +7,7 @@ then new and moved columns are placed, by their new names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from binx.rows.columns.schema import (
@@ -152,7 +152,6 @@ class _Alteration:
         self.checks = table.checks
         self.clocked: dict[str, ColumnDefinition] = {}
         self.zero: set[str] = set()
-        self.adds_key = False
 
     def result(self) -> TableDefinition:
         """Apply all clauses in the server's order."""
@@ -165,12 +164,14 @@ class _Alteration:
         self._arrange(moved)
         self._set_first_clock()
         self._set_period()
+        existing = (self.indexes, self.foreign_keys, self.primary)
         for action in self.actions:
             if isinstance(action, AddKey):
                 self._add_key(without_period(action.key, self.period))
             elif isinstance(action, SystemVersioning):
                 is_declared = any(entry.column.generated == "row_end" for entry in self.entries)
                 self.versioned = action.add and not is_declared
+        adds_key = existing != (self.indexes, self.foreign_keys, self.primary)
         columns = tuple(entry.column for entry in self.entries)
         if not columns:
             raise AlterError("drops all known columns of the table")
@@ -182,7 +183,7 @@ class _Alteration:
                 columns,
                 tuple(self.key),
                 mariadb=self.context.mariadb,
-                sort=self._sorts_keys(),
+                sort=self._sorts_keys(adds_key),
             ),
             foreign_keys=self.foreign_keys,
             period=self.period,
@@ -198,16 +199,13 @@ class _Alteration:
         table = with_checks(table, added, mariadb=self.context.mariadb)
         return with_key(table, columns, tuple(self.key))
 
-    def _sorts_keys(self) -> bool:
+    def _sorts_keys(self, adds_key: bool) -> bool:
         """Whether the server sorts the keys, by which the first one may come to identify rows.
 
         MariaDB does if a key is added, or if the UNIQUE key that identified rows loses a column or its
         NOT NULL (sql/sql_table.cc, mysql_prepare_create_table); MySQL always does.
         """
-        version = self.context.version
-        if self.adds_key or not self.context.mariadb:
-            return True
-        if version is not None and any(first <= version < fixed for first, fixed in _SORTING_KEYS):
+        if adds_key or not self.context.mariadb or self._is_of(_SORTING_KEYS):
             return True
         if self.table.primary_key or not self.table.row_key:
             return False
@@ -296,8 +294,12 @@ class _Alteration:
 
     def _keeps_default(self) -> bool:
         """Whether the server passes over a CONVERT alone that changes no column."""
-        version = self.context.version or 0
-        return any(first <= version < fixed for first, fixed in _KEEPING_DEFAULT[self.context.mariadb])
+        return self._is_of(_KEEPING_DEFAULT[self.context.mariadb])
+
+    def _is_of(self, versions: Iterable[tuple[int, int]]) -> bool:
+        """Whether the server's version is known, and in one of these ranges."""
+        version = self.context.version
+        return version is not None and any(first <= version < end for first, end in versions)
 
     def _existed(self, name: str) -> bool:
         return any(same_name(old_name, name) for old_name in self.names_before)
@@ -495,20 +497,16 @@ class _Alteration:
         """Add a key, which goes by the new names."""
         if key.references is not None:
             if not (key.if_not_exists and self._has_foreign(key)):
-                self.adds_key = True
                 table = self.table._replace(foreign_keys=self.foreign_keys)
                 self.foreign_keys = with_foreign_keys(table, [key], self.context).foreign_keys
                 self.indexes = with_key_of_references(self.indexes, key)
         elif not key.primary:
-            indexes = with_index(self.indexes, key)
-            self.adds_key = self.adds_key or indexes is not self.indexes
-            self.indexes = indexes
+            self.indexes = with_index(self.indexes, key)
         elif not (key.if_not_exists and self.table.primary_key):
             names = {folded_name(entry.column.name): entry.column.name for entry in self.entries}
             missing = next((name for name in key.columns if folded_name(name) not in names), None)
             if missing is not None:
                 raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
-            self.adds_key = True
             self.key = [names[folded_name(name)] for name in key.columns]
             self.primary = index_of(key, "PRIMARY")
 

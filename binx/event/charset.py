@@ -59,10 +59,13 @@ class Charset(NamedTuple):
         return self._as_server(data, "backslashreplace")
 
     def encode(self, text: str) -> bytes:
-        """Encode a text, with ``?`` for characters that the set lacks; binary is encoded as UTF-8."""
+        """Encode a text as servers do, with ``?`` for characters that the set lacks; binary is UTF-8."""
         if self.table is not None:
-            return codecs.charmap_encode(text, "replace", codecs.charmap_build(self.table))[0]
-        return text.encode(self.codec or "utf-8", "replace")
+            return codecs.charmap_encode(text, "replace", _bytes_of_characters(self.table))[0]
+        codec, others = self.codec or "utf-8", _other_bytes(self.name)
+        if others.keys().isdisjoint(text):
+            return text.encode(codec, "replace")
+        return b"".join(others.get(character) or character.encode(codec, "replace") for character in text)
 
     def storable(self, text: str) -> str:
         """Convert a text as a server does, with ``?`` for characters that the set lacks."""
@@ -73,13 +76,9 @@ class Charset(NamedTuple):
     def _has(self, character: str) -> bool:
         if self.name in _WITHOUT_SURROGATES and character > "\uffff":
             return False
-        if character in _NOT_ONE_TO_ONE.get(self.name, ""):
+        if character in _ONLY_IN_CODEC.get(self.name, ""):
             return False
-        return (
-            self.decode_strictly(self.encode(character)) == character
-            or character in _CHANGED_CHARACTERS.get(self.name, {}).values()
-            or any(character in run for _, run in _MORE_CHARACTERS.get(self.name, ()))
-        )
+        return self.decode_strictly(self.encode(character)) == character
 
     def to_utf8(self, data: bytes) -> bytes:
         r"""Transcode ``data`` to UTF-8, with the escapes of :meth:`decode`."""
@@ -202,9 +201,11 @@ rows of 94."""
 _WITHOUT_SURROGATES = frozenset({"ucs2", "utf8mb3"})
 """Sets without characters beyond the Basic Multilingual Plane, whose codecs have them."""
 
-_NOT_ONE_TO_ONE = {"big5": "╴￣ˍ", "cp932": "\x80\uf8f0\uf8f1\uf8f2\uf8f3", "eucjpms": "", "ujis": ""}
-"""Character sets with several byte sequences for one character, and the characters that the codec has but
-servers do not: they decode them to U+FFFD."""
+_NOT_ONE_TO_ONE = frozenset({"armscii8", "big5", "cp932", "eucjpms", "sjis", "ujis"})
+"""Character sets with several byte sequences for one character."""
+
+_ONLY_IN_CODEC = {"big5": "╴￣ˍ", "cp932": "\x80\uf8f0\uf8f1\uf8f2\uf8f3"}
+"""Characters that the codec has but servers do not: they decode them to U+FFFD."""
 
 _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     "latin1": ("cp1252", {0x81: "\x81", 0x8D: "\x8d", 0x8F: "\x8f", 0x90: "\x90", 0x9D: "\x9d"}),
@@ -263,22 +264,55 @@ def _more_characters(name: str) -> Mapping[bytes, str]:
 
 
 @cache
+def _bytes_of_characters(table: str) -> dict[int, int]:
+    """Return the byte of each character of a single-byte set: the lowest one if there are several."""
+    return {ord(table[byte]): byte for byte in range(0xFF, -1, -1) if table[byte] != UNDEFINED}
+
+
+@cache
+def _other_bytes(name: str) -> Mapping[str, bytes]:
+    """Return the characters of a multi-byte set that servers do not encode as the codec does, if at all."""
+    codec = _CODECS.get(name, ("utf-8", 4))[0]
+    others: dict[str, bytes] = {}
+    if name in _MORE_CHARACTERS:
+        for data, character in _more_characters(name).items():
+            written = character.encode(codec, "replace")
+            if written == b"?" or len(written) > len(data):
+                others.setdefault(character, data)
+    if name == "cp932":
+        # Of IBM's characters, the codec writes the copies in NEC's rows.
+        for data in (bytes((lead, trail)) for lead in range(0xFA, 0xFD) for trail in range(0x40, 0xFD)):
+            character = data.decode("cp932", "replace")
+            if len(character) == 1 and character.encode("cp932", "replace")[0] in _NEC_SELECTED:
+                others[character] = data
+    if name != "ujis":
+        # The backslash of ujis is written as ASCII's, the one of sjis as the full-width one.
+        changed = _CHANGED_CHARACTERS.get(name, {})
+        others |= {character: chr(number).encode(codec) for number, character in changed.items()}
+    return others
+
+
+_NEC_SELECTED = b"\xed\xee"
+"""The leading bytes of the rows of cp932 that repeat IBM's characters."""
+
+
+@cache
 def _not_written_back(name: str) -> frozenset[str]:
-    """Return characters that several byte sequences decode to, or that the codec has and servers have not."""
+    """Return the characters that some bytes decode to which servers do not write for them."""
     known = charset(name)
     assert known is not None
     leads = (b"", b"\x8f") if known.max_bytes == 3 else (b"",)
-    sequences = [bytes((high,)) for high in range(0x80)]
-    sequences += [
-        bytes((*lead, high, low)) for lead in leads for high in range(0x80, 0xFF) for low in range(0x40, 0xFF)
-    ]
-    seen: set[str] = set()
-    several = set(_NOT_ONE_TO_ONE[name])
-    for sequence in sequences:
-        text = known.decode_strictly(sequence)
-        if text is not None and len(text) == 1:
-            (several if text in seen else seen).add(text)
-    return frozenset(several)
+    sequences = [bytes((byte,)) for byte in range(0x100)]
+    if known.max_bytes > 1:
+        sequences += [
+            bytes((*lead, high, low))
+            for lead in leads
+            for high in range(0x80, 0x100)
+            for low in range(0x40, 0x100)
+        ]
+    decoded = ((data, known.decode_strictly(data)) for data in sequences)
+    several = {text for data, text in decoded if text and len(text) == 1 and known.encode(text) != data}
+    return frozenset(several.union(_ONLY_IN_CODEC.get(name, "")))
 
 
 @cache

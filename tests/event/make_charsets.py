@@ -4,8 +4,9 @@ Run it where MySQL and MariaDB are (see ``testdata/programs.py``)::
 
     python tests/event/make_charsets.py
 
-Each line is a character set's name, the bytes of all its characters one behind the other in hexadecimal,
-and what ``CONVERT(CONVERT(bytes USING name) USING utf8mb4)`` makes of them, in hexadecimal too. Of the sets
+Each line is a character set's name, the bytes of all its characters one after the other in hexadecimal,
+what ``CONVERT(CONVERT(bytes USING name) USING utf8mb4)`` makes of them, in hexadecimal too, and the
+characters that are written back as other bytes: ``bytes>other bytes`` with commas between. Of the sets
 that hold all of Unicode the lines have a part: every 31st code point, and those around the borders of planes
 and of encoded lengths; of gb18030 all of one and two bytes besides. The servers must agree on the sets that
 both know.
@@ -36,7 +37,8 @@ NUMBERS = "CREATE DATABASE sets; CREATE TABLE sets.numbers (n INT PRIMARY KEY);"
     )
 )
 
-Characters = dict[bytes, str]
+Characters = dict[bytes, tuple[str, bytes]]
+"""What a server reads of each sequence of bytes, and the bytes that it writes for that."""
 
 
 def character_sets(server: Server) -> dict[str, int]:
@@ -49,6 +51,7 @@ def of_bytes(server: Server, name: str, prefix: str, width: int) -> Characters:
     """The characters whose bytes are a prefix and all numbers of a width."""
     return answers(
         server,
+        name,
         f"SELECT b, CONVERT(b USING {name}) AS c FROM (SELECT CONCAT(x'{prefix}',"
         f" UNHEX(LPAD(HEX(n), {2 * width}, '0'))) AS b FROM sets.numbers WHERE n < {256**width}) AS t",
     )
@@ -65,6 +68,7 @@ def of_code_points(server: Server, name: str) -> Characters:
         server.sql(f"CREATE TABLE sets.points (p VARBINARY(4)) SELECT {union} AS p")
         by_bytes |= answers(
             server,
+            name,
             f"SELECT CAST(c AS BINARY) AS b, c FROM (SELECT CONVERT(CONVERT(p USING utf32) USING {name}) AS c"
             " FROM sets.points) AS t",
         )
@@ -72,17 +76,18 @@ def of_code_points(server: Server, name: str) -> Characters:
     return by_bytes
 
 
-def answers(server: Server, pairs: str) -> Characters:
-    """What the server makes of bytes ``b`` that are one character ``c``."""
+def answers(server: Server, name: str, pairs: str) -> Characters:
+    """What the server makes of bytes ``b`` that are one character ``c`` of a set."""
     lines = server.sql(
-        f"SET sql_mode = ''; SELECT HEX(b), HEX(CONVERT(c USING utf8mb4)) FROM ({pairs}) AS p"
+        "SET sql_mode = ''; SELECT HEX(b), HEX(CONVERT(c USING utf8mb4)),"
+        f" HEX(CONVERT(CONVERT(c USING utf8mb4) USING {name})) FROM ({pairs}) AS p"
         " WHERE CHAR_LENGTH(c) = 1 AND CAST(c AS BINARY) = b"
     ).splitlines()
     by_bytes = {}
     for line in lines:
-        data, text = (bytes.fromhex(field) for field in line.split("\t"))
+        data, text, written = (bytes.fromhex(field) for field in line.split("\t"))
         if text.decode() not in ("", "\ufffd") and (text != b"?" or b"?" in data):
-            by_bytes[data] = text.decode()
+            by_bytes[data] = text.decode(), written
     return by_bytes
 
 
@@ -115,8 +120,9 @@ def main() -> None:
     lines = []
     for name, by_bytes in sorted((mariadb | mysql).items()):
         data = sorted(by_bytes)
-        text = "".join(by_bytes[character] for character in data)
-        lines.append(f"{name}\t{b''.join(data).hex()}\t{text.encode().hex()}\n")
+        text = "".join(by_bytes[character][0] for character in data)
+        others = [f"{read.hex()}>{written.hex()}" for read in data if read != (written := by_bytes[read][1])]
+        lines.append(f"{name}\t{b''.join(data).hex()}\t{text.encode().hex()}\t{','.join(others)}\n")
     (HERE / "charsets.tsv.xz").write_bytes(lzma.compress("".join(lines).encode(), preset=9))
 
 

@@ -17,8 +17,8 @@ from binx.event.charset import charset, collation_to_charset
 from binx.event.collation import collation_name
 
 CHARACTERS = [
-    (name, bytes.fromhex(data), bytes.fromhex(text).decode())
-    for name, data, text in (
+    (name, bytes.fromhex(data), bytes.fromhex(text).decode(), others)
+    for name, data, text, others in (
         line.split("\t")
         for line in lzma.decompress(Path(__file__).with_name("charsets.tsv.xz").read_bytes())
         .decode()
@@ -29,15 +29,25 @@ CHARACTERS = [
 
 def test_all_character_sets_of_mysql_and_mariadb_are_in_the_table() -> None:
     assert len(CHARACTERS) == 40
-    assert sum(len(text) for _, _, text in CHARACTERS) > 130_000
+    assert sum(len(text) for _, _, text, _ in CHARACTERS) > 130_000
 
 
-@pytest.mark.parametrize(("name", "data", "text"), CHARACTERS, ids=[name for name, *_ in CHARACTERS])
-def test_every_character_is_the_one_that_the_servers_give(name: str, data: bytes, text: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "data", "text", "others"), CHARACTERS, ids=[name for name, *_ in CHARACTERS]
+)
+def test_every_character_is_the_one_that_the_servers_give(
+    name: str, data: bytes, text: str, others: str
+) -> None:
     known = charset(name)
     assert known is not None
     assert known.decode_strictly(data) == text
     assert known.decode(data) == text
+    assert known.storable(text) == text
+    odd = [tuple(map(bytes.fromhex, pair.split(">"))) for pair in others.split(",") if pair]
+    assert all(known.encode(known.decode(read)) == other for read, other in odd)
+    assert [known.is_written_back(known.decode(read)) for read, _ in odd] == [False] * len(odd)
+    if not odd:
+        assert known.encode(text) == data
 
 
 @pytest.mark.parametrize(

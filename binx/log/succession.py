@@ -31,6 +31,46 @@ ROTATION_SECONDS = 2
 """Most seconds between a ROTATE and the beginning of the next log, which a server writes in one step."""
 
 
+class LogTimes(NamedTuple):
+    """When a log, or a run of logs, was written, in seconds since 1970.
+
+    Attributes:
+        begun: when the first of its events was written.
+        ended: when its last one was, as ROTATE and STOP tell; 0 or None if they do not.
+    """
+
+    begun: int
+    ended: int | None = None
+
+    @property
+    def written(self) -> int:
+        """When it was written last, as far as its end tells."""
+        return self.ended or self.begun
+
+    def is_over_before(self, later: LogTimes) -> bool:
+        """Return whether it was written before another one was begun.
+
+        Logs of two servers of one id, which run side by side, overlap in time.
+        """
+        return self.written <= later.begun
+
+    def is_begun_before(self, later: LogTimes) -> bool:
+        """Return whether it was not begun after another one."""
+        return self.begun <= later.begun
+
+    def is_between(self, before: LogTimes, after: LogTimes) -> bool:
+        """Return whether it was written between two others, which leave time between them."""
+        return before.written < after.begun and before.is_over_before(self) and self.is_over_before(after)
+
+    def seconds_to(self, later: LogTimes) -> int:
+        """Return the seconds between its end and the beginning of another one."""
+        return abs(later.begun - self.written)
+
+    def is_rotated_into(self, later: LogTimes) -> bool:
+        """Return whether another log may be the one that the ROTATE at its end begins."""
+        return self.seconds_to(later) <= ROTATION_SECONDS
+
+
 class IndexEntry(NamedTuple):
     """A position in a server's index."""
 
@@ -87,9 +127,9 @@ class LogFacts(NamedTuple):
         return self.name, self.server_id, self.begun, self.created
 
     @property
-    def written(self) -> int:
-        """When it was written last, as far as its end tells."""
-        return self.ended or self.begun
+    def times(self) -> LogTimes:
+        """When it was written."""
+        return LogTimes(self.begun, self.ended)
 
     @property
     def previous_gtids(self) -> GtidSet | None:
@@ -139,7 +179,7 @@ class ChainProblem(NamedTuple):
         """
         return (
             self.kind in (ChainProblemKind.GAP, ChainProblemKind.CUT)
-            and (until is None or self.before.written * MICROSECONDS < until)
+            and (until is None or self.before.times.written * MICROSECONDS < until)
             and (since is None or (self.after.begun + ROTATION_SECONDS) * MICROSECONDS > since)
         )
 
@@ -165,12 +205,7 @@ def follows_at_once(before: LogFacts, after: LogFacts) -> bool:
         return True
     if before.next_log is None:
         return bool(after.created) and after.begun >= before.ended - ROTATION_SECONDS
-    return is_rotation(before.ended, after.begun)
-
-
-def is_rotation(ended: int, begun: int) -> bool:
-    """Return whether a log that begins then may be the next after a ROTATE, both in seconds since 1970."""
-    return abs(begun - ended) <= ROTATION_SECONDS
+    return before.times.is_rotated_into(after.times)
 
 
 def is_next(before: LogFacts, content: GtidSet | None, after: LogFacts) -> bool:
@@ -492,10 +527,10 @@ class _ChainRuns:
             pairs = [
                 (index, number) for number in together for run in chains.get(number, ()) for index in run
             ]
-            pairs.sort(key=lambda pair: (logs[pair[0]].begun, logs[pair[0]].written))
+            pairs.sort(key=lambda pair: (logs[pair[0]].begun, logs[pair[0]].times.written))
             changes = [(one, other) for (one, before), (other, after) in pairwise(pairs) if before != after]
             if len(changes) >= len(together) and all(
-                logs[one].written <= logs[other].begun for one, other in changes
+                logs[one].times.is_over_before(logs[other].times) for one, other in changes
             ):
                 joined = groupby(pairs, key=lambda pair: pair[1])
                 chains[min(together)] = [[index for index, _ in run] for _, run in joined]
@@ -530,9 +565,14 @@ class _ChainRuns:
                     )
                 ]
                 if fitting:
-                    end = log.written
-                    begun = {after: logs[after].begun for after in fitting}
-                    nearest = min(begun, key=lambda at: (begun[at] < end, abs(begun[at] - end)))
+                    times = {after: logs[after].times for after in fitting}
+                    nearest = min(
+                        times,
+                        key=lambda at: (
+                            not log.times.is_over_before(times[at]),
+                            log.times.seconds_to(times[at]),
+                        ),
+                    )
                     followers[index] = nearest
                     linked.add(nearest)
         runs: list[Run] = []
@@ -566,7 +606,7 @@ class _ChainRuns:
         if place is not None and place == self._place(after):
             return True
         if before.next_log is not None and before.ended:
-            return is_rotation(before.ended, after.begun)
+            return before.times.is_rotated_into(after.times)
         return bool(before.gtids_before and after.gtids_before) and before.flavour is after.flavour
 
 
@@ -577,4 +617,4 @@ def _folder(log: LogFacts) -> str | None:
 
 def _may_come_later(before: LogFacts, after: LogFacts) -> bool:
     """Return whether times and GTIDs allow ``after`` to be the later log."""
-    return after.begun >= before.written and not lost_gtids(before, after)
+    return before.times.is_over_before(after.times) and not lost_gtids(before, after)

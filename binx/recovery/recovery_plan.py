@@ -193,7 +193,7 @@ def plan_recovery(
     later = [
         ends.file.path
         for ends in others
-        if ends.facts.begun >= last.facts.written and ends.facts.server[0] == last.facts.server[0]
+        if last.facts.times.is_over_before(ends.facts.times) and ends.facts.server_id == last.facts.server_id
     ]
     if later and planner.plan.target.kind is TargetKind.END:
         planner.plan.reasons.append(

@@ -46,7 +46,7 @@ def _outlives(earlier: LoadedChain, later: LoadedChain, places: Sequence[LakeSto
     own, others = earlier.all_gtids.servers, later.all_gtids.servers
     if own < others or own.isdisjoint(others):
         return False
-    if own == others and len(own) > 1 and later.lifetime[0] * MICROSECONDS > earlier.last_commit:
+    if own == others and len(own) > 1 and later.times.begun * MICROSECONDS > earlier.last_commit:
         return True
     known, others_known = earlier.all_gtids.known, later.all_gtids.known
     added = others_known - known
@@ -59,7 +59,7 @@ def _all_afterwards(
     """Return whether one chain committed these transactions after the other one's last commit."""
     end = pa.scalar(earlier.last_commit, pa.timestamp("us", "UTC"))
     for number, log in later.logs.items():
-        if log.time * MICROSECONDS > earlier.last_commit:
+        if log.times.begun * MICROSECONDS > earlier.last_commit:
             continue
         manifest = _manifest(f"{later.called(number)}.{log.identity}", places)
         if manifest is None:

@@ -24,7 +24,7 @@ from binx.lake.dataset.manifests import ExportLoss, Manifest, SelectedPart
 from binx.lake.dataset.spans import Span
 from binx.lake.table_name import TableName
 from binx.log.selection.times import parse_time
-from binx.log.succession import ChainGtids, in_turn, is_rotation, never_had, takes_over, with_lower_numbers
+from binx.log.succession import ChainGtids, LogTimes, in_turn, never_had, takes_over, with_lower_numbers
 from binx.source.log_names import is_named_next, numbered_name
 
 
@@ -58,16 +58,19 @@ class Log:
     selected: tuple[SelectedPart, ...] = ()
     losses: tuple[ExportLoss, ...] = ()
 
+    @classmethod
+    def of(cls, manifest: Manifest) -> Log:
+        """Return an exported log, before anything of it is loaded."""
+        return cls(manifest.source.identity, manifest.source.time, next=manifest.next)
+
     @property
-    def ended(self) -> int:
-        """When it was written last, as far as its end tells."""
-        return self.time if self.next is None else self.next[1] or self.time
+    def times(self) -> LogTimes:
+        """When it was written."""
+        return LogTimes(self.time, self.next and self.next[1])
 
     def may_precede(self, after: Log) -> bool:
         """Whether the log of the next number may be the next one: it begins when ROTATE was written."""
-        if self.next is None or not all(self.next):
-            return True
-        return is_rotation(self.ended, after.time)
+        return self.next is None or not all(self.next) or self.times.is_rotated_into(after.times)
 
     def take(self, manifest: Manifest) -> None:
         """Record what an export has of the log."""
@@ -83,13 +86,11 @@ class Log:
 
     def leads_to(self, manifest: Manifest, own_name: str) -> bool:
         """Whether the log's end names that log as the next, whose previous GTIDs include this log's last."""
-        if self.next is None or not self.last:
-            return False
-        name, ended = self.next
-        source = manifest.source
         return (
-            is_named_next(name, own_name, source.name)
-            and (not ended or is_rotation(ended, source.time))
+            self.next is not None
+            and bool(self.last)
+            and is_named_next(self.next[0], own_name, manifest.source.name)
+            and self.may_precede(Log.of(manifest))
             and all(manifest.before.contains(*gtid[:2]) for gtid in self.last)
         )
 
@@ -137,9 +138,10 @@ class LoadedChain:
         return ChainGtids(self.gtids, self.known | _numbers_before(self.known), (began, self.last_commit))
 
     @property
-    def lifetime(self) -> tuple[int, int]:
-        """When its first log began and its last one was written last."""
-        return self.logs[self.numbers[0]].time, self.logs[self.numbers[-1]].ended
+    def times(self) -> LogTimes:
+        """When its logs were written."""
+        first, last = (self.logs[self.numbers[end]].times for end in (0, -1))
+        return LogTimes(first.begun, last.written)
 
     def takes(self, manifest: Manifest) -> bool:
         """Whether a log fits: same server and name, its number free or its own, at a time between others.
@@ -154,15 +156,16 @@ class LoadedChain:
         linked = former is not None and former.leads_to(manifest, self.called(source.number - 1))
         if own is not None or (source.server_id != self.server_id and not linked):
             return is_known
-        new = Log(source.identity, source.time, next=manifest.next)
+        new = Log.of(manifest)
         later = self.logs.get(source.number + 1)
         if (former and not former.may_precede(new)) or (later and not new.may_precede(later)):
             return False
-        return all(one.time <= other.time for one, other in self.neighbours(manifest))
+        return all(before.times.is_begun_before(after.times) for before, after in self.neighbours(manifest))
 
     def distance(self, manifest: Manifest) -> int:
         """Return how many seconds a log begins after the one before it, or ends before the one after it."""
-        return min((abs(after.time - before.ended) for before, after in self.neighbours(manifest)), default=0)
+        gaps = (before.times.seconds_to(after.times) for before, after in self.neighbours(manifest))
+        return min(gaps, default=0)
 
     def neighbours(self, manifest: Manifest) -> list[tuple[Log, Log]]:
         """Return a new log with the one before it and with the one after it; nothing for a known number."""
@@ -171,15 +174,15 @@ class LoadedChain:
             return []
         index = bisect(self.numbers, source.number)
         before, after = self.numbers[max(index - 1, 0) : index], self.numbers[index : index + 1]
-        new = Log(source.identity, source.time, next=manifest.next)
-        return list(pairwise([*map(self.logs.__getitem__, before), new, *map(self.logs.__getitem__, after)]))
+        log_of = self.logs.__getitem__
+        return list(pairwise([*map(log_of, before), Log.of(manifest), *map(log_of, after)]))
 
     def add(self, manifest: Manifest) -> None:
         """Add a log to the chain."""
         source, first_commit = manifest.source, manifest.first_commit
         if source.number not in self.logs:
             insort(self.numbers, source.number)
-            self.logs[source.number] = Log(source.identity, source.time)
+            self.logs[source.number] = Log.of(manifest)
         log = self.logs[source.number]
         log.next = manifest.next or log.next
         log.last = GtidSet((gtid, last, last) for gtid, _, last in manifest.gtids) or log.last
@@ -279,18 +282,13 @@ class LoadedChains:
         return self.by_name[name]
 
     def _between(self, chain: LoadedChain, before: Log, after: Log) -> str:
-        """Return a log of another name that the server wrote between two of a chain; empty for none.
-
-        Logs of two servers of one id, which run side by side, overlap in time.
-        """
-        if before.ended >= after.time:
-            return ""
+        """Return a log of another name that the server wrote between two of a chain; empty for none."""
         between = (
             other.called(number)
             for other in self._of_server(chain)
             if other.base != chain.base
             for number, log in other.logs.items()
-            if before.ended <= log.time and log.ended <= after.time
+            if log.times.is_between(before.times, after.times)
         )
         return next(between, "")
 
@@ -306,13 +304,15 @@ class LoadedChains:
         """
         chain = self.by_name[name]
         numbers, others = chain.numbers, list(self._of_server(chain))
-        begun, end = chain.logs[numbers[0]].time, chain.logs[numbers[-1]]
-        lasts = [
-            (other.logs[other.numbers[-1]].time, other.numbers[-1])
+        end = chain.logs[numbers[-1]]
+        former = sorted(
+            (other.logs[number].time, number)
             for other in others
+            for number in other.numbers[-1:]
             if other.base == chain.base
-        ]
-        former = sorted((time, number) for time, number in lasts if time <= begun and number < numbers[0])
+            and number < numbers[0]
+            and other.logs[number].times.is_begun_before(chain.times)
+        )
         for before, after in pairwise([*(number for _, number in former[-1:]), *numbers]):
             if after > before + 1:
                 text = (
@@ -320,9 +320,7 @@ class LoadedChains:
                     " exported: their changes are in no table"
                 )
                 yield LogLoss(after, text, is_gap=True)
-        went_on = any(
-            other.base != chain.base and other.logs[other.numbers[0]].time >= end.ended for other in others
-        )
+        went_on = any(other.base != chain.base and end.times.is_over_before(other.times) for other in others)
         if went_on and end.next is not None and end.next[0]:
             text = (
                 f"the log {end.next[0]} of {name} was never exported, though its server went on under another"
@@ -380,8 +378,7 @@ class LoadedChains:
     def _continues(self, before: LoadedChain, after: LoadedChain) -> bool:
         if self.took_over(before.name, after.name):
             return True
-        (_, ended), (begun, _) = before.lifetime, after.lifetime
-        return before.server_id == after.server_id and ended <= begun
+        return before.server_id == after.server_id and before.times.is_over_before(after.times)
 
     def took_over(self, earlier: str, later: str) -> bool:
         """Return whether the server of a chain took over from that of another one.

@@ -172,7 +172,7 @@ def test_a_condition_takes_the_changes_that_fulfil_it_before_or_after() -> None:
         assert 0 < len(changes) < len(orders)
 
 
-def test_a_condition_on_columns_that_no_table_has_is_told() -> None:
+def test_a_condition_on_columns_that_no_table_has_is_reported() -> None:
     with binx.open(LOGS[0]) as log:
         selected = log.select(where="colour = 'red'")
         for ask in (selected.index, selected.tables, lambda: selected.changes("shop.orders")):
@@ -233,7 +233,7 @@ def test_rows_that_were_rolled_back_are_no_changes() -> None:
         assert undone.commit_version not in log.changes("small.t").read_all()["_commit_version"].to_pylist()
 
 
-def test_the_gtids_that_the_logs_do_not_have_are_told() -> None:
+def test_the_gtids_that_the_logs_do_not_have_are_reported() -> None:
     with binx.open(*LOGS) as logs:
         selected = logs.select(gtid=f"{SERVER}:1600-1700", min_bytes="1G")
         assert list(selected.transactions()) == []
@@ -261,7 +261,7 @@ def test_nothing_selected_is_an_empty_index_and_no_table() -> None:
             selected.changes("shop.orders")
 
 
-def test_damage_is_told_when_it_is_come_upon_and_not_before(tmp_path: Path) -> None:
+def test_damage_is_reported_when_it_is_reached_and_not_before(tmp_path: Path) -> None:
     data = bytearray(LOGS[0].read_bytes())
     data[200_000] ^= 0xFF
     (tmp_path / LOGS[0].name).write_bytes(data)
@@ -307,7 +307,7 @@ def test_a_position_in_another_log_is_refused_at_once() -> None:
         logs.select(stop_position="mysql-bin.000099:4")
 
 
-def test_a_position_behind_the_end_of_its_log_is_warned_of() -> None:
+def test_a_position_beyond_the_end_of_its_log_is_warned_of() -> None:
     with binx.open(LOGS[0]) as log, pytest.warns(binx.BinxWarning, match="has no position 999999999"):
         log.select(stop_position=999_999_999)
 
@@ -334,7 +334,7 @@ def test_logs_come_in_the_order_of_their_chain_however_they_are_named() -> None:
         assert turned.changes("shop.orders").schema == ordered.changes("shop.orders").schema
 
 
-def test_transactions_index_and_changes_tell_the_same() -> None:
+def test_transactions_index_and_changes_say_the_same() -> None:
     with binx.open(*OPENED) as logs:
         records = list(logs.transactions())
         index = logs.index()
@@ -360,7 +360,7 @@ def test_batches_are_handed_over_at_a_number_of_rows() -> None:
                 logs.changes("shop.payments", batch_rows=number)
 
 
-def test_a_table_that_has_no_changes_is_told() -> None:
+def test_a_table_that_has_no_changes_is_reported() -> None:
     with binx.open(OPENED[0]) as logs:
         with pytest.raises(
             AbsentError, match=r"no row changes of shop\.nowhere in .*mysql-bin.000001; tables\(\) lists"
@@ -400,7 +400,7 @@ def test_logs_of_before_and_after_a_rotation_take_both_keyrings() -> None:
         binx.open(*logs, keyring=KEYRINGS[0])
 
 
-def test_what_cannot_be_opened_is_told() -> None:
+def test_what_cannot_be_opened_is_reported() -> None:
     with pytest.raises(UsageError, match="expected at least one binary log to open, found none"):
         binx.open()
     with pytest.raises(SourceError, match="nowhere: cannot be opened: No such file") as caught:

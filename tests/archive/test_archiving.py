@@ -209,7 +209,7 @@ class TestClosed:
             _, run = archive(source, tmp_path / "archive")
             assert (run.held, run.failed) == (1, 0)
 
-    def test_a_small_file_that_is_no_log_is_told(self, tmp_path: Path) -> None:
+    def test_a_small_file_that_is_no_log_is_reported(self, tmp_path: Path) -> None:
         source = copy_logs(tmp_path / "logs", 1)
         (source / "mysql-bin.000002").write_bytes(b"no log\n")
         (source / "mysql-bin.index").write_text("./mysql-bin.000001\n./mysql-bin.000002\n")
@@ -275,7 +275,7 @@ def test_limits_leave_the_rest_for_the_next_run(tmp_path: Path) -> None:
     assert archive(source, tmp_path / "archive", max_files=2)[1].held == 3
 
 
-def test_a_dry_run_tells_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_reports_and_writes_nothing(tmp_path: Path) -> None:
     reports, run = archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive", dry_run=True)
     assert states(reports) == [("mysql-bin.000001", "would archive")]
     assert (run.archived, run.held) == (1, 0)

@@ -84,7 +84,7 @@ def test_flipped_bits_are_met(dest: Path, suffix: str) -> None:
     assert not check(dest).ok
 
 
-def test_a_manifest_that_is_damaged_is_told(dest: Path) -> None:
+def test_a_manifest_that_is_damaged_is_reported(dest: Path) -> None:
     (manifest,) = (dest / "_manifest").glob("mysql-bin.000005*")
     manifest.write_bytes(b"{}")
     report = check(dest, SHOP)
@@ -93,7 +93,7 @@ def test_a_manifest_that_is_damaged_is_told(dest: Path) -> None:
     assert [Path(log.path).name for log in report.tail] == ["mysql-bin.000005"]
 
 
-def test_a_manifest_of_which_any_field_was_changed_is_told(dest: Path) -> None:
+def test_a_manifest_of_which_any_field_was_changed_is_reported(dest: Path) -> None:
     path = sorted(dest.glob("_manifest/*.json"))[0]
     whole = path.read_bytes()
     document = json.loads(whole)
@@ -132,7 +132,7 @@ def test_a_log_that_was_purged_before_it_was_archived_is_missed(tmp_path: Path) 
     assert (kinds(report), report.has_missing) == ({"missing_file"}, True)
 
 
-def test_the_tail_is_told(tmp_path: Path) -> None:
+def test_the_tail_is_reported(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1, 2)
     archive(source, tmp_path / "archive")
     data = bytearray((SHOP / "mysql-bin.000003").read_bytes()[:100_000])

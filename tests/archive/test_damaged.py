@@ -61,7 +61,7 @@ def keep(source: Path, dest: Path, **settings: object) -> tuple[list[ArchiveLogR
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
-def test_the_bytes_are_kept_as_they_are_and_the_damage_is_told(tmp_path: Path, damage: object) -> None:
+def test_the_bytes_are_kept_as_they_are_and_the_damage_is_reported(tmp_path: Path, damage: object) -> None:
     source, dest = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive"
     reports, run = keep(source, dest)
     assert [state for _, state in states(reports)] == ["archived", "kept damaged", "archived"]
@@ -110,7 +110,7 @@ def test_spans_are_not_taken_out_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
-def test_what_is_whole_of_it_is_in_the_tables_and_logs_behind_it_too(tmp_path: Path, damage: object) -> None:
+def test_what_is_whole_of_it_is_in_the_tables_and_logs_after_it_too(tmp_path: Path, damage: object) -> None:
     source, dest, lake = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive", tmp_path / "lake"
     reports, run = keep(source, dest, parquet=str(lake))
     assert [state for _, state in states(reports)][3:] == ["tables written"] * 3
@@ -146,7 +146,7 @@ def test_wherever_the_damage_is_the_log_is_kept_and_comes_back(tmp_path: Path, o
     assert not check_archive(store).ok
 
 
-def test_people_and_programs_are_told_and_the_exit_code_is_3(tmp_path: Path) -> None:
+def test_damage_is_reported_to_people_and_programs_and_the_exit_code_is_3(tmp_path: Path) -> None:
     source, dest = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
     ended = binx("archive", "--on-damage", "keep", source, "--to", dest)
     assert ended.code == 3
@@ -221,7 +221,7 @@ of_any_kind = pytest.mark.parametrize("make", KINDS.values(), ids=list(KINDS))
 
 
 @of_any_kind
-def test_it_is_told_once_by_runs_and_each_time_by_checks(
+def test_it_is_reported_once_by_runs_and_each_time_by_checks(
     tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
     source, dest = make(tmp_path / "logs"), tmp_path / "archive"
@@ -257,7 +257,7 @@ def test_a_whole_copy_in_its_place_is_archived_and_stands_for_it(
 
 @of_any_kind
 @pytest.mark.parametrize("kept", [True, False])
-def test_neither_it_nor_what_is_behind_it_is_removed_and_no_statement_removes_it(
+def test_neither_it_nor_what_comes_after_it_is_removed_and_no_statement_removes_it(
     tmp_path: Path, make: Callable[..., Path], kept: bool
 ) -> None:
     source = copy_logs(make(tmp_path / "logs"), 4)

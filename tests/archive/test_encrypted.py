@@ -78,7 +78,7 @@ class TestWhatStandsThere:
             pytest.skip("age or zstd is not installed")
         assert log == (SHOP / "mysql-bin.000001").read_bytes()
 
-    def test_names_of_tables_which_a_plain_archive_tells_are_in_no_file(
+    def test_names_of_tables_which_a_plain_archive_has_are_in_no_file(
         self, sealed: Path, tmp_path: Path
     ) -> None:
         def tells(dest: Path) -> bool:
@@ -96,7 +96,7 @@ class TestRuns:
         assert archive(SHOP, sealed)[1].is_idle
         assert contents(sealed) == before
 
-    def test_what_was_archived_in_the_clear_stays_and_is_told(self, tmp_path: Path, key: Key) -> None:
+    def test_what_was_archived_in_the_clear_stays_and_is_reported(self, tmp_path: Path, key: Key) -> None:
         archive(copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive")
         before = contents(tmp_path / "archive")
         reports, _ = archive(SHOP, tmp_path / "archive", recipients=(key.text,))
@@ -237,7 +237,7 @@ class TestTables:
 
 
 class TestCheck:
-    def test_no_identity_is_needed_and_all_is_told_as_of_a_plain_archive(
+    def test_no_identity_is_needed_and_all_is_reported_as_of_a_plain_archive(
         self, sealed: Path, tmp_path: Path
     ) -> None:
         archive(SHOP, tmp_path / "plain")

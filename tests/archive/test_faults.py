@@ -44,7 +44,7 @@ def test_a_run_that_is_killed_leaves_nothing_false_and_the_next_completes(name: 
 
 
 @pytest.mark.parametrize("limit", [10_000, 60_000])
-def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path, limit: int) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path: Path, limit: int) -> None:
     """A limit on files' sizes stands for it: in the compressed log, and in nothing at all."""
     source = copy_logs(tmp_path / "logs", 1, 2)
     dest = tmp_path / "archive"
@@ -60,7 +60,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path, limit: int) -> No
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     dest = tmp_path / "archive"
     dest.mkdir(mode=0o500)
     with pytest.raises(OutputError, match="not permitted"):
@@ -106,7 +106,7 @@ def test_a_log_that_changes_while_it_is_read_is_taken_where_what_was_opened_stay
     assert contents(dest) == contents(tmp_path / "expected")
 
 
-def test_a_log_that_its_index_lists_and_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_log_that_its_index_lists_and_that_is_gone_is_reported(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1)
     (source / "mysql-bin.index").write_text("./mysql-bin.000001\n./mysql-bin.000002\n")
     ended = binx("archive", source, "--to", tmp_path / "archive")
@@ -115,7 +115,7 @@ def test_a_log_that_its_index_lists_and_that_is_gone_is_told(tmp_path: Path) -> 
     assert binx("archive", source, "--to", tmp_path / "archive").code == 0
 
 
-def test_an_archive_that_does_not_give_back_what_was_written_is_told(
+def test_an_archive_that_does_not_give_back_what_was_written_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that loses a bit between writing and reading."""
@@ -139,7 +139,7 @@ def test_an_archive_that_does_not_give_back_what_was_written_is_told(
 @pytest.mark.parametrize(
     ("name", "limit"), [("to-parquet", 10_000), ("to-parquet", 2_000), ("index", 10_000)]
 )
-def test_a_disk_that_is_full_for_other_commands_is_told_and_the_next_run_completes(
+def test_a_disk_that_is_full_for_other_commands_is_reported_and_the_next_run_completes(
     tmp_path: Path, name: str, limit: int
 ) -> None:
     logs, dest, expected = copy_logs(tmp_path / "logs", 1), tmp_path / "place", tmp_path / "expected"

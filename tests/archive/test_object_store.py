@@ -192,7 +192,7 @@ def test_a_dry_run_makes_no_data_set(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_run_left_that_was_killed_behind_its_last_commit_is_removed_by_the_next(
+def test_what_a_run_left_that_was_killed_after_its_last_commit_is_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, dest, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"

@@ -109,7 +109,7 @@ def test_a_span_is_what_extract_takes_from_the_logs(
     assert (tmp_path / "restored").read_bytes() == (tmp_path / "direct").read_bytes()
 
 
-def test_gtids_that_are_not_there_are_told(store: LocalStore, tmp_path: Path) -> None:
+def test_gtids_that_are_not_there_are_reported(store: LocalStore, tmp_path: Path) -> None:
     wanted = Selection(gtids=GtidSet.parse(f"{UUID}:1629-1631"))
     report = restore_span(store, wanted, str(tmp_path / "out"))
     assert (report.transactions, str(report.absent_gtids)) == (1, f"{UUID}:1630-1631")
@@ -140,7 +140,7 @@ def test_times_of_servers_that_have_one_id_are_refused(store: LocalStore, tmp_pa
     assert restore_span(store, ACROSS, str(tmp_path / "out")).transactions == 11
 
 
-def test_who_restores_a_gtid_as_if_it_were_a_log_is_told_how(tmp_path: Path) -> None:
+def test_who_restores_a_gtid_as_if_it_were_a_log_is_shown_how(tmp_path: Path) -> None:
     archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
     store = LocalStore(tmp_path / "archive")
     with pytest.raises(AbsentError, match="to restore transactions, use --gtid"):
@@ -179,13 +179,13 @@ def test_nothing_goes_unasked_or_in_a_dry_run(source: Path, tmp_path: Path) -> N
     assert (left(source), run.pruned) == (LOGS, 3)
 
 
-def test_young_logs_stay_and_so_do_those_behind_them(source: Path, tmp_path: Path) -> None:
+def test_young_logs_stay_and_so_do_those_after_them(source: Path, tmp_path: Path) -> None:
     os.utime(source / LOGS[1])
     archive(source, tmp_path / "archive", prune_days=7)
     assert left(source) == LOGS[1:]
 
 
-def test_logs_that_are_not_archived_stay_and_so_do_those_behind_them(source: Path, tmp_path: Path) -> None:
+def test_logs_that_are_not_archived_stay_and_so_do_those_after_them(source: Path, tmp_path: Path) -> None:
     _, run = archive(source, tmp_path / "archive", prune_days=0, max_files=1)
     assert (left(source), run.pruned) == (LOGS[1:], 1)
 
@@ -305,7 +305,7 @@ def test_logs_that_are_not_old_stay(dest: Path) -> None:
     assert stored_names(dest) == NAMES
 
 
-def test_a_dry_run_only_tells(dest: Path) -> None:
+def test_a_dry_run_only_reports(dest: Path) -> None:
     reports = list(expire(open_store(str(dest)), 0, dry_run=True))
     assert {report.state for report in reports} == {ArchiveLogState.WOULD_EXPIRE}
     assert stored_names(dest) == NAMES
@@ -347,7 +347,7 @@ def test_the_command_lists_and_expires_and_says_that_it_may_be_the_only_copy(
     assert run(["archive", "--to", str(dest), "--list", "--check"]) is ExitCode.USAGE
 
 
-def test_a_log_that_is_missing_within_a_span_of_time_is_told(store: LocalStore, tmp_path: Path) -> None:
+def test_a_log_that_is_missing_within_a_span_of_time_is_reported(store: LocalStore, tmp_path: Path) -> None:
     logs, _ = read_manifests(store)
     logs.sort(key=lambda log: log.name)
     for name in (manifest_name(logs[1].stem), *(stored.path for stored in logs[1].objects)):
@@ -366,7 +366,7 @@ def test_a_log_that_is_missing_within_a_span_of_time_is_told(store: LocalStore, 
     assert run(command) == ExitCode.LOSSES
 
 
-def test_a_span_that_goes_beyond_the_archive_is_told(store: LocalStore, tmp_path: Path) -> None:
+def test_a_span_that_goes_beyond_the_archive_is_reported(store: LocalStore, tmp_path: Path) -> None:
     logs, _ = read_manifests(store)
     first, last = min(logs, key=lambda log: log.name), max(logs, key=lambda log: log.name)
     begun, ended = first.header_timestamp * 1_000_000, last.last_commit or 0
@@ -380,7 +380,7 @@ def test_a_span_that_goes_beyond_the_archive_is_told(store: LocalStore, tmp_path
         assert report.damage == ()
 
 
-def test_gtids_that_a_server_gave_again_are_told(tmp_path: Path) -> None:
+def test_gtids_that_a_server_gave_again_are_reported(tmp_path: Path) -> None:
     """The shop's first log, and it again as if begun a day later, after a reset."""
     early, late = copy_logs(tmp_path / "early", 1), copy_logs(tmp_path / "late", 1)
     log = late / NAMES[0]

@@ -89,7 +89,7 @@ def test_the_servers_own_reader_finds_the_same_in_it(log: Path, tmp_path: Path) 
     assert (count_listing(text), complaints) == (count_with_binx(log), "")
 
 
-def test_tables_tell_milliseconds_a_megabyte_without_the_start_and_the_peak() -> None:
+def test_tables_show_milliseconds_a_megabyte_without_the_start_and_the_peak() -> None:
     points = [
         Point("ls", 0, 1, 0.04, 20 * MEBIBYTE),
         Point("ls", 10.0, 10, 0.05, 21 * MEBIBYTE),

@@ -18,7 +18,7 @@ from tests.exports import contents
 from tests.log import building as b
 
 
-def test_a_line_is_told_for_each_log_and_one_where_nothing_is_to_do(tmp_path: Path) -> None:
+def test_a_line_is_printed_for_each_log_and_one_where_nothing_is_to_do(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1, 2)
     ended = binx("archive", source, "--to", tmp_path / "archive")
     assert (ended.code, ended.err, len(ended.lines)) == (0, "", 2)
@@ -77,7 +77,7 @@ def test_a_log_being_written_is_counted(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-def test_damage_of_a_log_that_may_still_be_written_is_told(tmp_path: Path) -> None:
+def test_damage_of_a_log_that_may_still_be_written_is_reported(tmp_path: Path) -> None:
     """That its end is missing is no damage."""
     log = copy_logs(tmp_path / "logs", 1) / "mysql-bin.000001"
     data = bytearray(log.read_bytes()[:-60])
@@ -105,7 +105,7 @@ def test_what_restoring_would_not_heed_is_refused(tmp_path: Path) -> None:
     assert "--server-id applies only to restoring" in ended.err
 
 
-def test_a_check_tells_programs_and_people(tmp_path: Path) -> None:
+def test_a_check_reports_to_programs_and_people(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1, 2)
     place = tmp_path / "archive"
     binx("archive", source, "--to", place)
@@ -310,7 +310,7 @@ def test_the_script_is_a_file(tmp_path: Path) -> None:
     assert Path(ended.out.rstrip("\n")).is_absolute()
 
 
-def test_what_is_no_data_set_is_told_before_spark_is_looked_for(tmp_path: Path) -> None:
+def test_what_is_no_data_set_is_reported_before_spark_is_looked_for(tmp_path: Path) -> None:
     ended = binx("load", tmp_path, "-o", tmp_path / "tables", env={"PATH": str(tmp_path), "JAVA_HOME": ""})
     assert ended.code == 4
     assert ended.err.startswith(f"binx: error: {tmp_path}: has no _manifest/*.json")

@@ -109,7 +109,7 @@ def test_a_default_that_cannot_hold_is_refused(shop: Shop, config: Path, text: s
     assert said in ended.err
 
 
-def test_a_file_that_was_named_and_is_not_there_is_told(shop: Shop, config: Path) -> None:
+def test_a_file_that_was_named_and_is_not_there_is_reported(shop: Shop, config: Path) -> None:
     ended = binx("ls", *shop.logs, env={"BINX_CONFIG": str(config)})
     assert ended.code == 2
     assert "the configuration file given by BINX_CONFIG does not exist" in ended.err
@@ -219,7 +219,7 @@ def test_keys_may_be_set_for_all_commands_in_the_file_of_defaults(option: str, t
     assert ended.lines
 
 
-def test_an_index_file_that_is_not_encrypted_as_its_log_is_is_told(tmp_path: Path) -> None:
+def test_an_index_file_that_is_not_encrypted_as_its_log_is_is_reported(tmp_path: Path) -> None:
     """An index in the clear beside an encrypted log tells GTIDs, times and names of tables."""
     plain = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
     written = binx("index", "--keyring", KEYRING, "-o", tmp_path, LOG, plain)
@@ -258,7 +258,7 @@ def test_index_files_that_are_used(shop: Shop, tmp_path: Path) -> None:
     assert f"binx: {logs[0]}: its index file is used: {logs[0]}.binx" in told
 
 
-def test_steps_leave_data_alone_and_are_not_told_unasked(shop: Shop) -> None:
+def test_steps_leave_data_alone_and_are_not_reported_unasked(shop: Shop) -> None:
     plain, verbose = binx("ls", shop.logs[0]), binx("ls", "-v", shop.logs[0])
     assert plain.out == verbose.out
     assert plain.err == ""

@@ -168,7 +168,7 @@ def test_a_flipped_bit_in_a_log_is_met_or_changes_no_answer(
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
-def test_a_log_that_is_cut_is_told_or_ends_with_a_whole_transaction(
+def test_a_log_that_is_cut_is_reported_or_ends_with_a_whole_transaction(
     log: Path, command: str, ask: Asked, tmp_path: Path
 ) -> None:
     whole, damaged = copy(log, tmp_path / "whole"), copy(log, tmp_path / "damaged")
@@ -290,7 +290,7 @@ def test_a_damaged_object_of_an_archive_is_met_or_changes_no_answer(
 
 
 @pytest.mark.parametrize("change", [flipped, cut])
-def test_a_damaged_manifest_is_told_or_gives_what_was_archived(
+def test_a_damaged_manifest_is_reported_or_gives_what_was_archived(
     change: Callable[[bytes], Iterator[bytes]], ask: Asked, archived: Path
 ) -> None:
     (manifest,) = archived.glob("_manifest/*")
@@ -305,7 +305,7 @@ def test_a_damaged_manifest_is_told_or_gives_what_was_archived(
 
 
 @pytest.mark.parametrize("change", [flipped, cut])
-def test_a_damaged_manifest_of_a_data_set_is_told_or_the_data_set_written_anew(
+def test_a_damaged_manifest_of_a_data_set_is_reported_or_the_data_set_written_again(
     change: Callable[[bytes], Iterator[bytes]], ask: Asked, archived: Path
 ) -> None:
     lake = archived.parent / "lake"
@@ -316,7 +316,7 @@ def test_a_damaged_manifest_of_a_data_set_is_told_or_the_data_set_written_anew(
 
 
 @pytest.mark.parametrize("change", [flipped, cut])
-def test_a_damaged_keyring_is_told_or_gives_what_was_encrypted(
+def test_a_damaged_keyring_is_reported_or_gives_what_was_encrypted(
     change: Callable[[bytes], Iterator[bytes]], ask: Asked, tmp_path: Path
 ) -> None:
     keyring, log = tmp_path / "keyring", ENCRYPTED / "mysql-bin.000003"

@@ -53,7 +53,7 @@ def test_index_files_are_written_once(logs: list[Path]) -> None:
     )
 
 
-def test_check_writes_nothing_and_tells_what_is_missing(logs: list[Path]) -> None:
+def test_check_writes_nothing_and_reports_what_is_missing(logs: list[Path]) -> None:
     ended = binx("index", "--check", *logs)
     assert ended.code == 4
     assert [line.rpartition(": ")[2] for line in ended.lines] == ["absent", "absent"]
@@ -62,7 +62,7 @@ def test_check_writes_nothing_and_tells_what_is_missing(logs: list[Path]) -> Non
     assert binx("index", "--check", *logs).code == 0
 
 
-def test_check_tells_stale_from_damaged(logs: list[Path]) -> None:
+def test_check_distinguishes_stale_from_damaged(logs: list[Path]) -> None:
     binx("index", *logs)
     with logs[0].open("ab") as file:
         file.write(b"\0")
@@ -260,7 +260,7 @@ def test_nothing_found_is_no_sql_of_any_server(mariadb_shop: Shop) -> None:
     assert "mysql" not in ended.out.lower()
 
 
-def test_a_position_inside_a_transaction_means_its_start_and_is_told(shop: Shop, tmp_path: Path) -> None:
+def test_a_position_inside_a_transaction_means_its_start_and_is_reported(shop: Shop, tmp_path: Path) -> None:
     target = tmp_path / "from.binlog"
     place = f"{shop.demo['file']}:{shop.demo['start'] + 7}"
     ended = binx("extract", "--start-position", place, "--limit", "1", *shop.logs, "-o", target)
@@ -319,7 +319,7 @@ def test_a_copy_of_a_log_or_of_its_beginning_is_left_out(
 
 
 @pytest.mark.parametrize("option", ["--start-position", "--stop-position"])
-def test_a_position_behind_the_end_of_its_log_ends_with_4(shop: Shop, option: str) -> None:
+def test_a_position_beyond_the_end_of_its_log_ends_with_4(shop: Shop, option: str) -> None:
     """The log, or the copy of it, is not the one that the position is of; mysqlbinlog warns then."""
     log = shop.logs[0]
     size = log.stat().st_size
@@ -362,7 +362,7 @@ def test_a_log_whose_end_is_missing_ends_with_4(
     assert binx(command, "--quiet", *options, copy).code == 0
 
 
-def test_a_gap_in_the_chain_is_told_where_no_gtids_are_asked_for(shop: Shop, tmp_path: Path) -> None:
+def test_a_gap_in_the_chain_is_reported_where_no_gtids_are_asked_for(shop: Shop, tmp_path: Path) -> None:
     ended = binx("extract", shop.logs[2], shop.logs[0], "-o", tmp_path / "all")
     assert (
         f"binx: warning: {shop.logs[0]}, {shop.logs[2]}: expected mysql-bin.000002 to follow,"
@@ -420,7 +420,7 @@ def test_sql_has_names_and_values(shop: Shop) -> None:
     assert shop.demo["gtid"] in ended.out
 
 
-def test_a_reversed_log_says_where_nothing_tells_of_foreign_keys(tmp_path: Path) -> None:
+def test_a_reversed_log_says_where_nothing_names_foreign_keys(tmp_path: Path) -> None:
     log, schema = TESTDATA / "mariadb-10.11/small/no_checksum.binlog", tmp_path / "schema.sql"
     assert binx("extract", "--gtid", "0-10-4", log, "-o", tmp_path / "part.000001").code == 0
     schema.write_text("USE small; CREATE TABLE t (id INT PRIMARY KEY, text VARCHAR(20));")

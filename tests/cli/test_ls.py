@@ -80,7 +80,7 @@ def test_times_are_echoed_in_utc_unless_quiet(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
-def test_that_nothing_passes_is_told_unless_quiet(shop: Shop, as_json: tuple[str, ...]) -> None:
+def test_that_nothing_passes_is_said_unless_quiet(shop: Shop, as_json: tuple[str, ...]) -> None:
     told = "binx: no transaction that matches in these files"
     asked: list[str | Path] = ["ls", "--table", "shop.order", *as_json, shop.logs[0]]
     for ended in (binx(*asked), on_terminal(*asked, width=100)):
@@ -90,7 +90,7 @@ def test_that_nothing_passes_is_told_unless_quiet(shop: Shop, as_json: tuple[str
     assert binx(*asked, "--quiet").err == ""
 
 
-def test_wrong_checksums_are_found_unless_told_not_to(shop: Shop, tmp_path: Any) -> None:
+def test_wrong_checksums_are_found_unless_they_are_not_wanted(shop: Shop, tmp_path: Any) -> None:
     data = bytearray(shop.logs[0].read_bytes())
     data[-1] ^= 1
     path = tmp_path / shop.logs[0].name
@@ -200,7 +200,7 @@ def test_schema_statements_stand_in_the_place_of_tables(shop: Shop) -> None:
     assert quick.lines[0].endswith("\t-")
 
 
-def test_a_statement_that_cannot_be_read_is_listed_and_told(tmp_path: Path) -> None:
+def test_a_statement_that_cannot_be_read_is_listed_and_reported(tmp_path: Path) -> None:
     no_name = b.event(2, struct.pack("<IIBHH", 1, 1, 4, 0, 0) + b"shopsDROP TABLE caf\xe9")
     log = tmp_path / "mysql-bin.000001"
     log.write_bytes(b.whole_log(b.gtid(1), no_name, b.gtid(2), b.query("DROP TABLE a")))

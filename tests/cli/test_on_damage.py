@@ -39,7 +39,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
-def test_reading_goes_on_behind_damage_only_where_that_is_asked_for(
+def test_reading_goes_on_after_damage_only_where_that_is_asked_for(
     command: list[str], damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*command, str(LOG)]) is ExitCode.DONE
@@ -89,7 +89,7 @@ def test_a_diff_with_a_damaged_copy_finds_what_that_lost(
     assert found["different"]["transactions"] == found["only_right"]["transactions"] == 0
 
 
-def test_bytes_of_a_log_in_use_that_are_not_read_are_told(
+def test_bytes_of_a_log_in_use_that_are_not_read_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = bytearray(LOG.read_bytes())

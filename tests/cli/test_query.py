@@ -115,7 +115,9 @@ def test_loaded_tables_are_found_where_they_are_now(shop: Shop, lake: Path, tmp_
         ("SELECT count(orders.id) FROM shop.customers_history AS orders", False),
     ],
 )
-def test_what_a_loaded_table_lacks_is_told_if_a_query_names_it(lake: Path, sql: str, is_told: bool) -> None:
+def test_what_a_loaded_table_lacks_is_reported_if_a_query_names_it(
+    lake: Path, sql: str, is_told: bool
+) -> None:
     loaded = lake.parent / "loaded"
     if not loaded.exists():
         shutil.copytree(lake, loaded)
@@ -200,7 +202,7 @@ def test_a_terminal_gets_columns_and_a_pipe_lines(shop: Shop) -> None:
         ),
     ],
 )
-def test_a_wrong_query_is_told(shop: Shop, sql: str, code: int, message: str, tmp_path: Path) -> None:
+def test_a_wrong_query_is_reported(shop: Shop, sql: str, code: int, message: str, tmp_path: Path) -> None:
     done = binx("query", sql, *shop.logs, cwd=tmp_path)
     assert (done.code, done.out) == (code, "")
     assert message in done.err

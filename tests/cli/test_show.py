@@ -124,7 +124,7 @@ def test_columns_without_names_are_noted_and_a_schema_names_them(testdata: Path,
     assert names("--schema", schema)[0] == named
 
 
-def test_what_is_not_there_is_told(shop: Shop) -> None:
+def test_what_is_not_there_is_reported(shop: Shop) -> None:
     source = shop.demo["gtid"].partition(":")[0]
     ended = binx("show", "--gtid", f"{source}:70000", *shop.logs)
     assert (ended.code, ended.out) == (4, "")
@@ -199,7 +199,7 @@ def test_what_is_wrong_is_said(shop: Shop, arguments: list[str], code: int, said
     assert said in ended.err
 
 
-def test_wrong_checksums_are_listed_and_told(shop: Shop, tmp_path: Path) -> None:
+def test_wrong_checksums_are_listed_and_reported(shop: Shop, tmp_path: Path) -> None:
     data = bytearray(shop.logs[0].read_bytes())
     data[-1] ^= 1
     path = tmp_path / shop.logs[0].name

@@ -171,7 +171,7 @@ def test_quiet_says_nothing_of_whole_logs() -> None:
     assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
-def test_a_session_that_cannot_be_read_is_told_as_commands_that_show_it_do(tmp_path: Path) -> None:
+def test_a_session_that_cannot_be_read_is_reported_as_by_commands_that_show_it(tmp_path: Path) -> None:
     """A time zone whose name is cut, under checksums and lengths that are right."""
     path = tmp_path / "mysql-bin.000001"
     cut = struct.pack("<IIBHH", 3, 0, 4, 0, 2) + b"\x05\xff" + b"shop\0CREATE TABLE t (i int)"
@@ -198,7 +198,7 @@ def test_damage_is_listed_with_what_to_do(damaged: Path) -> None:
     assert damaged.read_bytes().count(bytes(1000)) == 1
 
 
-def test_the_next_log_tells_what_is_lost_and_it_is_counted_once(damaged: Path) -> None:
+def test_the_next_log_says_what_is_lost_and_it_is_counted_once(damaged: Path) -> None:
     ended = binx("verify", damaged, CHAIN[1])
     assert ended.code == 3
     assert "2. lost gtids: " in ended.out

@@ -74,7 +74,7 @@ def test_figures_on_a_narrow_terminal_keep_the_names_that_they_are_of(shop: Shop
     assert {"shop.orders", "shop.products", "shop.visits"} <= names
 
 
-def test_a_narrow_terminal_shows_tables_and_leaves_out_what_they_tell(shop: Shop) -> None:
+def test_a_narrow_terminal_shows_tables_and_leaves_out_what_they_say(shop: Shop) -> None:
     plain = {"NO_COLOR": "1"}
     head, *lines = on_terminal("ls", shop.logs[1], width=60, env=plain).lines
     assert head.split() == ["COMMITTED", "(UTC)", "GTID", "SIZE", "TABLES"]
@@ -312,7 +312,7 @@ def test_nor_does_one_beside_a_progress_bar(command: str, folder: Path, tmp_path
     check(ended)
 
 
-def test_an_archive_of_logs_with_strange_names_is_told_of_without_harm(tmp_path: Path) -> None:
+def test_an_archive_of_logs_with_strange_names_is_reported_without_harm(tmp_path: Path) -> None:
     source, place = tmp_path / f"logs{NAME}", tmp_path / f"archive{NAME}"
     source.mkdir()
     for number, data in ((1, strange_log()), (2, damaged_log()), (3, strange_log())):

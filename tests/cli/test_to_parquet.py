@@ -19,7 +19,7 @@ def documents(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_every_log_is_told_of_and_the_second_run_keeps_all(shop: Shop, tmp_path: Path) -> None:
+def test_every_log_is_reported_and_the_second_run_keeps_all(shop: Shop, tmp_path: Path) -> None:
     first = binx("to-parquet", "--json", *shop.logs, "-o", tmp_path / "lake")
     assert first.code == 0
     told = documents(first.out)
@@ -112,7 +112,9 @@ def test_a_dump_gives_names(mariadb_shop: Shop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_tables_whose_columns_nothing_names_are_told(mariadb_shop: Shop, tmp_path: Path, jobs: str) -> None:
+def test_tables_whose_columns_nothing_names_are_reported(
+    mariadb_shop: Shop, tmp_path: Path, jobs: str
+) -> None:
     """MariaDB's default leaves names out of the log, and the first log has the CREATE TABLE."""
     said = "the logs do not contain the column names of "
     ended = binx("to-parquet", "--jobs", jobs, mariadb_shop.logs[3], "-o", tmp_path / "alone")
@@ -149,7 +151,7 @@ def test_gtids_that_are_not_there_are_named(shop: Shop, tmp_path: Path) -> None:
     assert ended.err.endswith(f"binx: error: not in these files: {source}:4444\n")
 
 
-def test_help_tells_the_defaults_that_hold() -> None:
+def test_help_names_the_defaults_that_hold() -> None:
     from binx.dataset.options import MEMORY_BYTES
     from binx.rows.decoder import ROW_GROUP_ROWS
 
@@ -183,7 +185,7 @@ def test_equal_logs(shop: Shop) -> None:
     assert ended.lines[2:] == [f"{title:<18}{count}" for title, count in titles.items()]
 
 
-def test_what_was_before_the_other_s_logs_is_told_so_that_all_are_accounted_for(shop: Shop) -> None:
+def test_what_was_before_the_other_s_logs_is_named_so_that_all_are_accounted_for(shop: Shop) -> None:
     first, both = shop.logs[0], shop.logs[:2]
     for sides, before in (((first, both[1]), "B"), ((both[1], first), "A")):
         ended = binx("diff", "--gtids", *sides)
@@ -215,7 +217,7 @@ def test_what_differs_is_shown_by_row_and_value(shop: Shop, tmp_path: Path) -> N
     assert ended.lines[place + 1 :] == ['      text  A  "in between"', '            B  "IN BETWEEN"']
 
 
-def test_gtids_from_a_dump_are_perhaps_purged_until_told(shop: Shop, tmp_path: Path) -> None:
+def test_gtids_from_a_dump_are_perhaps_purged_until_it_is_said(shop: Shop, tmp_path: Path) -> None:
     gtids = shop.demo["gtid"].partition(":")[0] + ":1-100"
     later = tmp_path / "mysql-bin.000001"
     assert binx("extract", "--quiet", "--exclude-gtid", gtids, *shop.logs, "-o", later).code == 0
@@ -302,7 +304,7 @@ def test_a_terminal_gets_whole_lines_with_colours(shop: Shop) -> None:
         (["--table", "shop.orders", "--pk", "1", "--since", "2030-01-01"], 4, "in the selected transactions"),
     ],
 )
-def test_what_cannot_be_told(shop: Shop, arguments: list[str], code: int, said: str) -> None:
+def test_what_cannot_be_known(shop: Shop, arguments: list[str], code: int, said: str) -> None:
     ended = binx("why", *arguments, *shop.logs)
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err

@@ -87,7 +87,7 @@ def test_what_is_wrong_is_said(arguments: list[str], said: str) -> None:
     assert "Traceback" not in ended.err
 
 
-def test_the_message_names_the_help_that_tells_more() -> None:
+def test_the_message_names_the_help_that_says_more() -> None:
     assert binx("extract", "--gtdi", "x").err.endswith("Try: binx extract --help\n")
     assert binx("nothing").err.endswith("Try: binx --help\n")
 

@@ -164,7 +164,7 @@ def refusal(command: str, name: str) -> str:
     return ""
 
 
-def test_an_option_of_another_command_is_told(shop: Shop) -> None:
+def test_an_option_of_another_command_is_reported(shop: Shop) -> None:
     for name, said in (
         ("--rewrite-db=a=b", "no such option '--rewrite-db'; binx extract has it\n"),
         (

@@ -181,7 +181,7 @@ def test_another_statement_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", SERVERS, ids=lambda folder: folder.name)
-def test_what_a_log_begins_behind_is_perhaps_purged_and_not_errant(folder: Path, tmp_path: Path) -> None:
+def test_what_a_log_begins_after_is_perhaps_purged_and_not_errant(folder: Path, tmp_path: Path) -> None:
     (source, first, _), *_ = diff(shop(folder), shop(folder), contents=False).left.gtid_set
     before = GtidSet([(source, first, first + 99)])
     later = without(shop(folder), str(before), tmp_path / "mysql-bin.000001")
@@ -206,7 +206,7 @@ def test_only_so_many_are_looked_into() -> None:
     assert found.differences == ()
 
 
-def test_rows_are_compared_whose_times_have_fractions_that_a_definition_alone_tells(tmp_path: Path) -> None:
+def test_rows_are_compared_whose_times_have_fractions_that_a_definition_alone_says(tmp_path: Path) -> None:
     log = str(MARIADB / "small" / "times_with_fractions.binlog")
     found = diff([log], [without([log], "0-10-99", tmp_path / "mysql-bin.000001")])
     assert found.equal
@@ -352,7 +352,7 @@ def test_a_gtid_comes_back_as_it_was(gtid: str) -> None:
     assert keys.gtid(keys.key(gtid)[1]) == gtid
 
 
-def test_what_differs_from_the_others_first_is_told_both_ways() -> None:
+def test_what_differs_from_the_others_first_is_reported_both_ways() -> None:
     keys = GtidKeys()
     left, right = Digests(keys), Digests(keys)
     digests = [bytes([number]) * DIGEST_BYTES for number in range(4)]

@@ -218,7 +218,7 @@ def test_such_a_transaction_is_left_out_of_text_too(tmp_path: Path) -> None:
     assert report.transactions == 2
 
 
-def test_where_nothing_is_whole_the_damage_is_told(tmp_path: Path) -> None:
+def test_where_nothing_is_whole_the_damage_is_reported(tmp_path: Path) -> None:
     data = bytearray(b.whole_log(b.gtid(1), b.BEGIN, b.table_map(), b.rows(1), b.xid(), b.STOP))
     start = len(b.whole_log(b.gtid(1), b.BEGIN))
     data[start : start + 19] = bytes(19)
@@ -297,7 +297,7 @@ def orders_log(*, damaged: bool) -> bytes:
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_behind_damage_no_name_is_guessed(tmp_path: Path, damaged: bool) -> None:
+def test_after_damage_no_name_is_guessed(tmp_path: Path, damaged: bool) -> None:
     """The lost bytes may have held ALTER TABLE: only what the log says of columns afterwards is believed."""
     path = written(tmp_path / "log", orders_log(damaged=damaged))
     cut_out(path, tmp_path / "out", SliceFormat.JSON, rows=True)
@@ -311,7 +311,7 @@ def test_behind_damage_no_name_is_guessed(tmp_path: Path, damaged: bool) -> None
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_behind_damage_a_condition_knows_no_table(tmp_path: Path, damaged: bool) -> None:
+def test_after_damage_a_condition_knows_no_table(tmp_path: Path, damaged: bool) -> None:
     """What was called id before may be another column now."""
     path = written(tmp_path / "log", orders_log(damaged=damaged))
     (report,) = export(tmp_path / "lake", [path], on_damage=SALVAGE, where=Condition("id = 1"))
@@ -320,7 +320,7 @@ def test_behind_damage_a_condition_knows_no_table(tmp_path: Path, damaged: bool)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_nor_does_it_in_the_logs_behind_one_that_is_there_already(tmp_path: Path, damaged: bool) -> None:
+def test_nor_does_it_in_the_logs_after_one_that_is_there_already(tmp_path: Path, damaged: bool) -> None:
     first = written(tmp_path / "log", orders_log(damaged=damaged))
     insert = (b.BEGIN, b.table_map(), b.rows(1), b.xid())
     second = written(tmp_path / "log", b.whole_log(b.gtid(5), *insert, b.STOP), "mysql-bin.000002")

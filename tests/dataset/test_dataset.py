@@ -128,7 +128,7 @@ def test_two_writers_at_once_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_manifest_that_is_no_json_is_told(tmp_path: Path) -> None:
+def test_a_manifest_that_is_no_json_is_reported(tmp_path: Path) -> None:
     (tmp_path / "_manifest").mkdir()
     (tmp_path / "_manifest" / f"{SOURCE}.json").write_text("{", "utf-8")
     with pytest.raises(OutputError, match="manifest cannot be read"):
@@ -137,7 +137,9 @@ def test_a_manifest_that_is_no_json_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [None, 0.5])
 @pytest.mark.parametrize("whose", ["", "source", "files"])
-def test_a_manifest_in_which_something_is_missing_is_told(tmp_path: Path, whose: str, value: object) -> None:
+def test_a_manifest_in_which_something_is_missing_is_reported(
+    tmp_path: Path, whose: str, value: object
+) -> None:
     folder = tmp_path / "_manifest"
     folder.mkdir()
     whole = {**MANIFEST, "files": [{"path": "a", "kind": "changes", "rows": 1}]}
@@ -164,7 +166,7 @@ def test_all_manifests_are_listed_in_the_order_of_their_names(tmp_path: Path) ->
     assert [manifest["binx"] for manifest in DataSet(tmp_path).manifests()] == ["a", "b"]
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="a part of its path is a file"):
         DataSet(tmp_path / "file" / "set")
@@ -202,7 +204,7 @@ def test_different_names_have_different_folders(first: str, second: str) -> None
     assert (escape_name(first) == escape_name(second)) == (first == second)
 
 
-def test_what_a_run_left_that_was_killed_behind_its_commit_goes(tmp_path: Path) -> None:
+def test_what_a_run_left_that_was_killed_after_its_commit_goes(tmp_path: Path) -> None:
     write(tmp_path, "one")
     (tmp_path / "_staging" / SOURCE / "changes").mkdir(parents=True)
     records = tmp_path / "schemas" / "shop" / "orders"
@@ -267,7 +269,7 @@ def test_whoever_hands_over_too_much_waits() -> None:
 
 
 @pytest.mark.parametrize("has_thread", [True, False])
-def test_an_error_is_told(has_thread: bool) -> None:
+def test_an_error_is_reported(has_thread: bool) -> None:
     def fail() -> None:
         raise KeyError("it")
 
@@ -282,7 +284,7 @@ def test_an_error_is_told(has_thread: bool) -> None:
     background.close()
 
 
-def test_a_system_without_threads_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_threads_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -36,7 +36,9 @@ def rows_of(number: int) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize(("server", "told"), [(OWN, 0), (OTHER, 1)])
-def test_columns_that_are_called_as_another_servers_are_told(server: int, told: int, tmp_path: Path) -> None:
+def test_columns_that_are_called_as_another_servers_are_reported(
+    server: int, told: int, tmp_path: Path
+) -> None:
     """One may have taken over from the other; or both have a table of that name, and its columns differ."""
     made = (building.gtid(1), building.query("CREATE TABLE orders (amount INT)"))
     first = log(tmp_path, 1, OWN, *made, *rows_of(2))

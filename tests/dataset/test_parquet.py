@@ -63,7 +63,7 @@ def test_every_source_has_a_manifest_and_every_file_is_listed(
     assert found == listed | {name.replace(".json", ".avsc") for name in listed if name.endswith(".json")}
 
 
-def test_the_manifest_tells_size_and_hash_of_every_file(
+def test_the_manifest_names_size_and_hash_of_every_file(
     dataset: Path, manifests: list[dict[str, Any]]
 ) -> None:
     for manifest in manifests:
@@ -73,7 +73,7 @@ def test_the_manifest_tells_size_and_hash_of_every_file(
                 assert (entry["bytes"], entry["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
 
 
-def test_the_manifest_tells_the_source_by_its_hash(manifests: list[dict[str, Any]]) -> None:
+def test_the_manifest_names_the_source_by_its_hash(manifests: list[dict[str, Any]]) -> None:
     for manifest, path in zip(manifests, CHAIN, strict=True):
         assert manifest["source"]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert manifest["source"]["bytes"] == path.stat().st_size
@@ -160,7 +160,7 @@ def test_each_file_says_which_schema_version_it_has(dataset: Path, manifests: li
 
 @pytest.mark.parametrize("damaged", [1, 3, -1])
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_damage_is_told_alike_however_far_ahead_it_is_found(
+def test_damage_is_reported_alike_however_far_ahead_it_is_found(
     jobs: int, damaged: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is before the damaged log is committed, of the log itself nothing."""

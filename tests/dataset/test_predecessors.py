@@ -164,7 +164,7 @@ def test_what_stands_before_damage_is_committed_and_the_error_is_the_same(place:
     assert not (tmp_path / "shared/_staging").exists()
 
 
-def test_behind_damage_that_is_salvaged_logs_go_on_from_what_is_known_then(tmp_path: Path) -> None:
+def test_after_damage_that_is_salvaged_logs_go_on_from_what_is_known_then(tmp_path: Path) -> None:
     paths = [*CHAINS["mysql-9.7/shop"][:4]]
     damage(paths, 1, tmp_path)
     more = {"on_damage": OnDamage.SALVAGE}
@@ -244,7 +244,7 @@ def test_logs_are_kept_where_the_server_has_removed_those_before(chain: list[Pat
     assert contents(tmp_path) == before
 
 
-def test_nothing_is_known_behind_a_gap_until_that_is_filled(tmp_path: Path) -> None:
+def test_nothing_is_known_after_a_gap_until_that_is_filled(tmp_path: Path) -> None:
     first, second, third = MYSQL[:3]
     export(tmp_path / "once", [first, second, third])
     folder = tmp_path / "gap"
@@ -256,7 +256,7 @@ def test_nothing_is_known_behind_a_gap_until_that_is_filled(tmp_path: Path) -> N
         assert contents(folder)[name] == digest
 
 
-def test_a_log_that_is_still_written_tells_nothing_of_what_is_behind(tmp_path: Path) -> None:
+def test_a_log_that_is_still_written_says_nothing_of_what_comes_after(tmp_path: Path) -> None:
     first, second = MYSQL[:2]
     (tmp_path / first.name).write_bytes(first.read_bytes()[:-ROTATE])
     export(tmp_path / "lake", [tmp_path / first.name])
@@ -278,7 +278,7 @@ SPOILED: dict[str, Spoil] = {
 
 
 @pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED.keys())
-def test_only_the_log_right_before_tells_what_is_known(spoil: Spoil, tmp_path: Path) -> None:
+def test_only_the_log_right_before_says_what_is_known(spoil: Spoil, tmp_path: Path) -> None:
     first, second = MYSQL[:2]
     export(tmp_path, [first])
     assert behind(tmp_path, second) is not None
@@ -366,7 +366,7 @@ def previous_gtids(last: int) -> bytes:
 
 
 @pytest.mark.parametrize(("known", "is_known"), [(1, True), (2, False), (0, False)])
-def test_a_log_that_ends_with_its_servers_death_is_told_by_its_gtids(
+def test_a_log_that_ends_with_its_servers_death_is_reported_by_its_gtids(
     known: int, is_known: bool, tmp_path: Path
 ) -> None:
     first, second = tmp_path / "mysql-bin.000001", tmp_path / "mysql-bin.000002"

@@ -124,7 +124,7 @@ def test_a_slice_of_everything_has_the_transactions_as_they_are(path: Path, tmp_
 
 @settings(max_examples=25, deadline=None)
 @given(st.data())
-def test_slices_put_one_behind_the_other_are_the_whole(
+def test_slices_put_one_after_the_other_are_the_whole(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.getbasetemp()

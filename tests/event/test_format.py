@@ -110,7 +110,7 @@ def test_versions_split_into_three_numbers(text: str, version: tuple[int, int, i
     assert split_version(text) == version
 
 
-def test_the_magic_tells_plain_from_encrypted() -> None:
+def test_the_magic_distinguishes_plain_from_encrypted() -> None:
     assert read_magic(b"\xfebin" + samples.MYSQL_FORMAT) is Magic.PLAIN
     assert read_magic(b"\xfdbin\x01") is Magic.ENCRYPTED
 
@@ -319,7 +319,7 @@ def test_what_nobody_asked_for_is_let_go(opened: list[int]) -> None:
     assert opened == [1, 2, 1]
 
 
-def test_a_payload_that_does_not_tell_its_size_is_not_kept(opened: list[int]) -> None:
+def test_a_payload_that_does_not_name_its_size_is_not_kept(opened: list[int]) -> None:
     cache = PayloadCache(100)
     payload = TransactionPayload(Compression.NONE, None, memoryview(event(30)), 5)
     assert joined(cache.first(payload)) == joined(again(cache, payload))

@@ -136,7 +136,7 @@ def test_rows_are_whole_however_they_are_copied(
         assert [list(item.rows) for item in shown(chain) if isinstance(item, Kept)] == expected
 
 
-def test_bytes_are_told_from_text_where_that_is_wanted(testdata: Path) -> None:
+def test_bytes_are_distinguished_from_text_where_that_is_wanted(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
         items = shown([ChainLog.of(file)], readable=True)
     rows = [row for item in items if isinstance(item, Kept) for row in item.rows]
@@ -223,7 +223,7 @@ KEYS = [
 
 @pytest.mark.parametrize("server", SHOPS)
 @pytest.mark.parametrize(("table", "columns", "key"), KEYS, ids=[table for table, _, _ in KEYS])
-def test_all_changes_of_the_key_are_told_in_order(
+def test_all_changes_of_the_key_are_listed_in_order(
     server: str, table: str, columns: list[str], key: list[Any]
 ) -> None:
     expected = sifted(SHOPS[server], table, columns, key)
@@ -387,7 +387,7 @@ def test_a_value_of_another_type_is_refused() -> None:
         life_of(SHOPS["mysql-9.7"], "shop.orders", "one")
 
 
-def test_a_table_without_changes_is_told() -> None:
+def test_a_table_without_changes_is_reported() -> None:
     with pytest.raises(AbsentError, match=r"no changes of \S+ in the files"):
         life_of(SHOPS["mysql-9.7"], "shop.nothing", "1")
 

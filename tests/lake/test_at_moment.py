@@ -37,7 +37,7 @@ def rows_at(lake: Path, at: str | None, table: str = "shop.orders") -> list[dict
 
 
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
-def test_a_table_is_what_it_was_behind_each_transaction(
+def test_a_table_is_what_it_was_after_each_transaction(
     tmp_path: Path, image: str, load: Load, rows: Rows
 ) -> None:
     server = Server(image=image)
@@ -132,7 +132,7 @@ def test_tables_at_a_moment_and_those_of_now_do_not_share_a_folder(tmp_path: Pat
     assert "has the tables as of the end of the logs" in refused[1]["error"]
 
 
-def test_what_is_missing_behind_the_moment_is_no_loss(tmp_path: Path, load: Load) -> None:
+def test_what_is_missing_after_the_moment_is_no_loss(tmp_path: Path, load: Load) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, ["id"])
     for number in range(4):
@@ -147,7 +147,7 @@ def test_what_is_missing_behind_the_moment_is_no_loss(tmp_path: Path, load: Load
     assert load(tmp_path / "lake", tmp_path / "now")[0] == 3
 
 
-def test_moments_that_are_none_are_told(tmp_path: Path) -> None:
+def test_moments_that_are_none_are_reported(tmp_path: Path) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, ["id"])
     server.transaction(("insert", ORDERS, {"id": 1}))
@@ -241,7 +241,7 @@ def test_a_table_that_two_servers_created_each_for_itself_keeps_the_rows_of_both
     assert "two servers defined it" in missing
 
 
-def test_what_the_logs_do_not_tell_is_listed(tmp_path: Path) -> None:
+def test_what_the_logs_do_not_say_is_listed(tmp_path: Path) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, ["id"])
     for number in range(4):
@@ -372,7 +372,7 @@ def test_a_definition_whose_text_was_left_out_is_not_written(tmp_path: Path) -> 
     assert table_at(str(tmp_path / "lake"), "shop.orders", None).refused.startswith("the text of a statement")
 
 
-def test_what_was_found_is_told_as_json(tmp_path: Path) -> None:
+def test_what_was_found_is_reported_as_json(tmp_path: Path) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, ["id"])
     server.rotate()

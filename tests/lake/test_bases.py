@@ -68,7 +68,7 @@ def test_what_a_set_with_holes_lacks_is_applied_and_nothing_else(tmp_path: Path)
     assert notes(table_at(str(tmp_path), "shop.orders", gtid(server, "4"))) == {**held, 3: "logged"}
 
 
-def test_a_base_that_stands_at_a_rename_comes_behind_it(tmp_path: Path) -> None:
+def test_a_base_that_stands_at_a_rename_comes_after_it(tmp_path: Path) -> None:
     server = server_with(1)
     former, sales = ("shop", "former"), ("shop", "sales")
     server.rename((ORDERS, former), (former, sales), (sales, ORDERS))
@@ -78,7 +78,7 @@ def test_a_base_that_stands_at_a_rename_comes_behind_it(tmp_path: Path) -> None:
     assert (notes(state), state.missing) == ({7: "dumped"}, [])
 
 
-def test_a_moment_before_the_base_is_what_the_logs_tell(tmp_path: Path) -> None:
+def test_a_moment_before_the_base_is_what_the_logs_say(tmp_path: Path) -> None:
     server = server_with(6)
     server.export_all(tmp_path, whole=True)
     take_base(tmp_path, (1, 2, 3), gtid(server, "1-4"))
@@ -104,7 +104,7 @@ def test_logs_of_a_replica_from_before_the_base_are_not_applied_again(tmp_path: 
     assert notes(table_at(str(tmp_path), "shop.orders", None)) == expected
 
 
-def test_a_transaction_prepared_before_a_base_and_committed_behind_it_is_told(tmp_path: Path) -> None:
+def test_a_transaction_prepared_before_a_base_and_committed_after_it_is_reported(tmp_path: Path) -> None:
     server = server_with(2)
     end = server.xa("X'01',X'',1", ("insert", ORDERS, {"id": 9, "note": "prepared"}))
     end("COMMIT")
@@ -121,7 +121,7 @@ def test_a_base_whose_log_no_server_has_stops_the_table(tmp_path: Path) -> None:
         table_at(str(tmp_path), "shop.orders", None)
 
 
-def test_a_base_that_comes_behind_the_logs_mends_the_table(
+def test_a_base_that_comes_after_the_logs_mends_the_table(
     tmp_path: Path, load: Load, rows: Callable[..., list[dict[str, Any]]]
 ) -> None:
     server = server_with(4)

@@ -62,7 +62,7 @@ def exported(server: Server, folder: Path, *, unlogged: bool) -> Path:
         ("FULL", ("update", PARENT, (2,), {"id": 5}), {"deletes": True, "columns": ()}, False),
     ],
 )
-def test_what_foreign_keys_change_unlogged_is_told(
+def test_what_foreign_keys_change_unlogged_is_reported(
     tmp_path: Path, load: Load, image: str, change: Any, acts: dict[str, Any], told: bool
 ) -> None:
     server = family(image, **acts)

@@ -65,7 +65,7 @@ def test_logs_of_a_base_name_that_changed_and_changed_back_are_applied_in_turn(
     assert order_of([renamed[2:], renamed[:2]]) == (in_turn, [])
 
 
-def test_logs_of_another_name_that_come_too_late_to_be_applied_in_turn_are_told(
+def test_logs_of_another_name_that_come_too_late_to_be_applied_in_turn_are_reported(
     renamed: list[Manifest],
 ) -> None:
     _, told = order_of([[*renamed[:2], renamed[4]], renamed[2:4]])
@@ -73,7 +73,7 @@ def test_logs_of_another_name_that_come_too_late_to_be_applied_in_turn_are_told(
     assert TOLD in told[0]
 
 
-def test_logs_that_are_missing_where_the_name_changes_are_told(renamed: list[Manifest]) -> None:
+def test_logs_that_are_missing_where_the_name_changes_are_reported(renamed: list[Manifest]) -> None:
     between, closing = "between old.000001 and old.000003", "the log old.000002 of 97:old was never exported"
     told = order_of([[renamed[0], *renamed[2:]]])[1]
     assert [between in told[1], closing in told[0], len(told)] == [True, True, 2]

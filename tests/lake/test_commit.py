@@ -186,7 +186,7 @@ def test_what_no_load_wrote_is_refused(tmp_path: Path, load: Load, content: str)
     assert "load into a new folder" in answer["error"]
 
 
-def test_a_full_disk_is_told_and_nothing_is_left(tmp_path: Path, load: Load) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_left(tmp_path: Path, load: Load) -> None:
     server = two_runs()
     server.export(tmp_path / "in", server.logs[0])
     load(tmp_path / "in", tmp_path / "out")
@@ -204,7 +204,7 @@ def test_a_full_disk_is_told_and_nothing_is_left(tmp_path: Path, load: Load) -> 
     assert stored(tmp_path / "out") == before
 
 
-def test_an_output_that_cannot_be_written_is_told(tmp_path: Path, load: Load) -> None:
+def test_an_output_that_cannot_be_written_is_reported(tmp_path: Path, load: Load) -> None:
     two_runs().export_all(tmp_path / "in")
     (tmp_path / "file").write_bytes(b"")
     code, answer = load(tmp_path / "in", tmp_path / "file/out")
@@ -227,7 +227,7 @@ def test_sources_may_leave_the_data_set_once_they_are_loaded(tmp_path: Path, loa
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-def test_a_python_without_binx_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_python_without_binx_is_reported_in_one_line(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-S", "-E", str(SCRIPT), "--help"],
         capture_output=True,

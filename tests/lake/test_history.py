@@ -305,7 +305,7 @@ def test_a_gtid_given_anew_is_not_that_of_a_prepared_transaction(
     assert rows(tmp_path / "at_once", ORDERS) == server.rows(ORDERS)
 
 
-def test_a_prepared_transaction_holds_once_a_replica_whose_logs_come_before_tells(
+def test_a_prepared_transaction_holds_once_a_replica_whose_logs_come_before_says_so(
     tmp_path: Path, load: Load, rows: Rows
 ) -> None:
     """Its rows stand in history as those of the chain that came first."""
@@ -434,7 +434,7 @@ def test_a_changed_file_is_found_by_its_hash(tmp_path: Path, load: Load) -> None
     assert file.name in summary["tables"][0]["error"]
 
 
-def test_losses_of_the_export_are_told_and_change_the_exit_code(tmp_path: Path, load: Load) -> None:
+def test_losses_of_the_export_are_reported_and_change_the_exit_code(tmp_path: Path, load: Load) -> None:
     server = busy()
     server.export_all(tmp_path / "in", losses=[{"offset": 4711, "reason": "damaged"}])
     code, summary = load(tmp_path / "in", tmp_path / "out")
@@ -524,7 +524,7 @@ def test_a_day_of_more_than_eight_files_becomes_one_by_itself(tmp_path: Path, lo
     ]
 
 
-def test_mariadb_servers_that_take_turns_without_repeating_each_other_are_told() -> None:
+def test_mariadb_servers_that_take_turns_without_repeating_each_other_are_reported() -> None:
     """Each goes on counting where the other ended."""
 
     def told(*logs: tuple[int, int, int, int]) -> list[str]:

@@ -161,7 +161,7 @@ def test_no_file_is_left_that_the_state_does_not_list(tmp_path: Path, loaded: Lo
     assert sorted(found) == sorted(listed)
 
 
-def test_a_table_whose_key_no_log_tells_any_more_keeps_its_rows_and_the_reason_claims_no_more(
+def test_a_table_whose_key_no_log_names_any_more_keeps_its_rows_and_the_reason_claims_no_more(
     tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
     server = Server()

@@ -78,7 +78,7 @@ def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_beg
     assert [row["amount"] for row in server.rows(ORDERS)] == [None, 20, None, None]
 
 
-def test_changes_logged_as_statements_are_a_loss_that_is_told(loaded: Loaded) -> None:
+def test_changes_logged_as_statements_are_a_loss_that_is_reported(loaded: Loaded) -> None:
     server = orders()
     server.transaction(insert(1))
     server.ddl("DELETE FROM orders", kind="dml")

@@ -188,7 +188,7 @@ def test_changes_are_read_from_the_data_set(places: tuple[Path, Path, Server]) -
     assert connection.execute("SELECT count(*), count(title) FROM changes").fetchall() == [(7, 5)]
 
 
-def test_a_table_or_column_that_is_not_there_is_told(places: tuple[Path, Path, Server]) -> None:
+def test_a_table_or_column_that_is_not_there_is_reported(places: tuple[Path, Path, Server]) -> None:
     with pytest.raises(
         AbsentError, match=r"shop\.nothing is not among the tables of the data set, which are"
     ):

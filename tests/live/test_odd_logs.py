@@ -160,7 +160,7 @@ def test_the_rows_are_those_of_the_server_in_whatever_order_the_logs_are_named(
         assert set({row["a"]: row["b"] for row in images}.items()) == held
 
 
-def test_a_log_of_another_id_that_is_not_there_is_told(server: Server, logs: list[Path]) -> None:
+def test_a_log_of_another_id_that_is_not_there_is_reported(server: Server, logs: list[Path]) -> None:
     server.sql("DROP DATABASE moved")
     assert verify([str(log) for log in logs]).ok
     for pair in ((logs[0], logs[2]), (logs[2], logs[0])):
@@ -234,7 +234,7 @@ ALTER TABLE t CONVERT TABLE made TO PARTITION p1 VALUES LESS THAN (20);
 """
 
 
-def test_rows_that_change_hands_are_told(server: Server, tmp_path: Path) -> None:
+def test_rows_that_change_hands_are_reported(server: Server, tmp_path: Path) -> None:
     empty(server)
     server.sql(PARTITIONED)
     tables = {"o": ("1", ["create", "alter", "update"])}

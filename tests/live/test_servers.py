@@ -7,7 +7,7 @@ import pytest
 from testdata.servers import Server, ServerError
 
 
-def test_a_query_tells_null_from_its_name_and_keeps_markup_and_line_ends(server: Server) -> None:
+def test_a_query_distinguishes_null_from_its_name_and_keeps_markup_and_line_ends(server: Server) -> None:
     answer = server.query("SELECT NULL, 'NULL', '', '<a href=\"&amp;\">', 'one\\r\\n\\ttwo', '🍀'")
     assert answer == [(None, "NULL", "", '<a href="&amp;">', "one\r\n\ttwo", "🍀")]
 

@@ -390,7 +390,7 @@ def test_values_in_documents_that_were_logged_in_part_keep_their_types(
     assert mysql.query(query) == expected
 
 
-def test_values_in_documents_that_columns_alone_give_are_told(mysql: MySQLServer) -> None:
+def test_values_in_documents_that_columns_alone_give_are_reported(mysql: MySQLServer) -> None:
     others = "INSERT INTO small.others SELECT JSON_ARRAY(b, i, d, 1.5) FROM small.sources"
     [log] = logs_of(mysql, f"{DOCUMENTS} CREATE TABLE small.others (j JSON); {others}")
     output = io.BytesIO()

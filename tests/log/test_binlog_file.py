@@ -60,7 +60,7 @@ def test_counting_rows_finds_the_same_transactions(path: Path) -> None:
         assert walked == counted
 
 
-def test_only_a_look_into_the_payload_tells_that_a_compressed_transaction_was_prepared() -> None:
+def test_only_a_look_into_the_payload_shows_that_a_compressed_transaction_was_prepared() -> None:
     path = TESTDATA / "mysql-9.7/small/compressed.binlog"
     walked, counted = places(path, Level.LEVEL_EVENTS), places(path, Level.LEVEL_TABLES)
     differing = [(one[2], other[2]) for one, other in zip(walked, counted, strict=True) if one != other]

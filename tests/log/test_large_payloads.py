@@ -155,7 +155,7 @@ def test_its_events_are_listed(log: bytes) -> None:
 
 
 @pytest.mark.parametrize("level", [Level.LEVEL_EVENTS, Level.LEVEL_TABLES])
-def test_a_wrong_checksum_is_told(level: Level) -> None:
+def test_a_wrong_checksum_is_reported(level: Level) -> None:
     damaged = bytearray(with_checksums(LOG))
     damaged[START + len(LARGE) - 1000] ^= 1
     with pytest.raises(ChecksumError, match="expected the stored checksum"):
@@ -253,7 +253,7 @@ def test_every_transaction_is_found_where_it_is(source: Repeated, last_table: Tr
     assert last_table.value("end", len(last_table) - 1) == source.size > FOUR_GIB
 
 
-def test_a_slice_from_behind_4_gib_has_the_bytes_from_there(source: Repeated, tmp_path: Path) -> None:
+def test_a_slice_from_beyond_4_gib_has_the_bytes_from_there(source: Repeated, tmp_path: Path) -> None:
     place = behind(source, source.repeats - 1) + source.starts[3]
     assert place > FOUR_GIB
     chain = [ChainLog.of(BinlogFile(source))]
@@ -265,7 +265,7 @@ def test_a_slice_from_behind_4_gib_has_the_bytes_from_there(source: Repeated, tm
         assert one.gtid(0) == several.gtid(3)
 
 
-def test_rows_from_behind_4_gib_are_refused_and_none_is_numbered_wrongly(
+def test_rows_from_beyond_4_gib_are_refused_and_none_is_numbered_wrongly(
     source: Repeated, last_table: TransactionTable
 ) -> None:
     mask = last_table.mask()
@@ -349,7 +349,7 @@ PAYLOAD = len(b.whole_log(b.gtid(1)))
 
 
 @pytest.mark.parametrize("inner", DAMAGED_WITHIN.values(), ids=list(DAMAGED_WITHIN))
-def test_damage_within_a_payload_is_told_at_the_payload(inner: tuple[bytes, ...]) -> None:
+def test_damage_within_a_payload_is_reported_at_the_payload(inner: tuple[bytes, ...]) -> None:
     """What it holds stands nowhere in the file, so no other offset leads there."""
     data = logged(b.compressed(*inner))
     errors = [read(data, Level.LEVEL_TABLES).error]

@@ -23,7 +23,7 @@ from tests.log import building as b
 from tests.log.searching import Bytes
 
 
-def test_the_events_of_a_payload_come_behind_it_with_its_position() -> None:
+def test_the_events_of_a_payload_come_after_it_with_its_position() -> None:
     with BinlogFile.open(str(PROJECT / "testdata/mysql-9.7/small/compressed.binlog")) as file:
         (table,) = Scan(file, Level.LEVEL_TABLES)
         index = next(i for i in range(len(table)) if table.value("uncompressed_bytes", i))
@@ -162,7 +162,7 @@ Executed_Gtid_Set = {UUID}:1-5
         ("metadata", MYDUMPER_0_16, ("mysql-bin.000002", 3145, f"{UUID}:1-5")),
     ],
 )  # fmt: skip
-def test_a_folder_or_its_note_tells_the_position(
+def test_a_folder_or_its_note_names_the_position(
     name: str, text: str, expected: tuple[str, int, str], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)
@@ -179,7 +179,7 @@ def test_a_note_without_a_position_leaves_it_to_the_next(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_a_dump_tells_its_position(compressed: bool, tmp_path: Path) -> None:
+def test_a_dump_names_its_position(compressed: bool, tmp_path: Path) -> None:
     text = (
         f"-- MySQL dump\nSET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '{UUID}:1-5,\n{OTHER}:1-3';\n"
         "-- CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='mysql-bin.000002', SOURCE_LOG_POS=872;\n"
@@ -204,7 +204,7 @@ def test_a_position_that_is_read_only_in_part_is_none(tmp_path: Path) -> None:
         read_backup_position(str(path))
 
 
-def test_mariadbs_dump_tells_its_gtids_at_its_end_and_rows_tell_none(tmp_path: Path) -> None:
+def test_mariadbs_dump_names_its_gtids_at_its_end_and_rows_name_none(tmp_path: Path) -> None:
     path = tmp_path / "dump.sql"
     path.write_text(
         "-- CHANGE MASTER TO MASTER_LOG_FILE='mysql-bin.000001', MASTER_LOG_POS=888;\n"

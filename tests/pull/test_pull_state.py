@@ -74,7 +74,7 @@ def test_the_status_after_a_start_that_failed(tmp_path: Path) -> None:
     assert "the connection failed" in later["error"]
 
 
-def test_the_status_tells_whether_a_pull_is_running(tmp_path: Path) -> None:
+def test_the_status_says_whether_a_pull_is_running(tmp_path: Path) -> None:
     with pytest.raises(AbsentError):
         read_status(tmp_path)
     PullState([PulledChain.of(FACTS, 0, "mysql-bin.000007")], {"position": 4}).write(tmp_path)
@@ -161,7 +161,7 @@ def test_lost_connections_are_made_again_and_damage_is_believed_in_the_end(tmp_p
     assert not ends._may_retry(DiskFullError("full"), 1)
 
 
-def test_a_full_disk_is_told_and_what_was_there_stays(
+def test_a_full_disk_is_reported_and_what_was_there_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second, *_ = events_of(LOG)

@@ -214,7 +214,7 @@ def test_a_log_that_lacks_what_came_before_is_not_kept(folder: str, tmp_path: Pa
     assert second != first
 
 
-def test_a_servers_error_is_told_in_its_words(tmp_path: Path) -> None:
+def test_a_servers_error_is_reported_in_its_words(tmp_path: Path) -> None:
     wire = Wire().packet(b"\xff\xd4\x04#HY000no such log")
     with pytest.raises(ServerError, match=r"no such log \(1236\)"):
         pulled(bytes(wire.data), tmp_path, None)

@@ -68,7 +68,7 @@ def ends_with(record: TransactionRecord) -> Edge:
 @pytest.mark.parametrize("shop", SHOPS)
 @settings(max_examples=40)
 @given(data=st.data())
-def test_replay_begins_behind_the_backup_and_ends_at_the_target(shop: str, data: st.DataObject) -> None:
+def test_replay_begins_after_the_backup_and_ends_at_the_target(shop: str, data: st.DataObject) -> None:
     transactions = RECORDS[shop]
     held = data.draw(st.integers(1, len(transactions) - 2), "transactions in the backup")
     stop = data.draw(st.integers(held + 1, len(transactions) - 1), "transactions at the target")
@@ -112,7 +112,7 @@ def test_each_log_that_is_removed_is_named(shop: str, kind: int) -> None:
 
 
 @pytest.mark.parametrize("shop", SHOPS)
-def test_logs_before_the_backup_and_behind_the_target_are_not_needed(shop: str) -> None:
+def test_logs_before_the_backup_and_after_the_target_are_not_needed(shop: str) -> None:
     transactions = RECORDS[shop]
     paths = logs_of(shop)
     indexes = [k for k, record in enumerate(transactions) if record.path == str(paths[2])]
@@ -136,7 +136,7 @@ def test_missing_gtids_are_named() -> None:
     assert plan(paths[2:], by_gtid).missing_gtids == before
 
 
-def test_gtids_that_begin_anew_do_not_tell_what_the_backup_holds(tmp_path: Path) -> None:
+def test_gtids_that_begin_again_do_not_say_what_the_backup_holds(tmp_path: Path) -> None:
     first, *_, last = logs_of("mysql-9.7")
     again = tmp_path / first.name
     shutil.copy(first, again)
@@ -159,7 +159,7 @@ def test_what_the_backup_holds_between_others_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize("shop", SHOPS)
-def test_a_backup_behind_the_target_is_refused(shop: str) -> None:
+def test_a_backup_after_the_target_is_refused(shop: str) -> None:
     transactions = RECORDS[shop]
     early = gtids_of([transactions[10]])
     for backup in backups_of(transactions, 30):
@@ -192,7 +192,7 @@ def test_a_backup_that_stands_at_the_target_needs_no_replay(shop: str) -> None:
 
 
 @pytest.mark.parametrize("shop", SHOPS)
-def test_a_time_behind_the_logs_is_not_covered(shop: str) -> None:
+def test_a_time_after_the_logs_is_not_covered(shop: str) -> None:
     transactions = RECORDS[shop]
     backup = backups_of(transactions, 30)[0]
     target = Target(TargetKind.TIME, time=max(map(microseconds, transactions)) + 3_600_000_000)
@@ -223,7 +223,7 @@ def test_gtids_are_followed_where_the_position_is_of_another_server() -> None:
 @pytest.mark.parametrize(
     ("held", "number", "refused"), [(2, 1, True), (2, 9, False), (4, 1, True), (4, 4, True)]
 )
-def test_a_domain_whose_numbers_go_back_refuses_what_gtids_alone_tell(
+def test_a_domain_whose_numbers_go_back_refuses_what_gtids_alone_say(
     held: int, number: int, refused: bool, tmp_path: Path
 ) -> None:
     """Without checksums, the number of the last transaction is changed to what a session may set."""
@@ -240,7 +240,7 @@ def test_a_domain_whose_numbers_go_back_refuses_what_gtids_alone_tell(
     assert ["after higher numbers of its domain" in problem for problem in result.reasons] == [True] * refused
 
 
-def test_logs_of_several_servers_are_told_apart_by_the_backup(tmp_path: Path) -> None:
+def test_logs_of_several_servers_are_distinguished_by_the_backup(tmp_path: Path) -> None:
     for shop in SHOPS:
         (tmp_path / shop).mkdir()
         for path in logs_of(shop):

@@ -161,7 +161,7 @@ def test_what_no_calendar_has_is_what_the_server_prints(
         ("JSON NOT NULL", LogicalType(Kind.JSON, "json")),
     ],
 )
-def test_what_only_the_server_can_tell_is_unknown(text: str, logical: LogicalType) -> None:
+def test_what_only_the_server_knows_is_unknown(text: str, logical: LogicalType) -> None:
     for mariadb in (False, True):
         assert absent_value(defined(text, mariadb), logical, False) is None
 
@@ -289,7 +289,7 @@ def test_json_holds_only_rows_that_the_server_kept_and_sql_undoes_the_others(tmp
         ("XA COMMIT 'x'", "other"),
     ],
 )
-def test_what_a_statement_is_about_is_told_behind_comments(sql: str, kind: str, tmp_path: Path) -> None:
+def test_what_a_statement_is_about_is_known_after_comments(sql: str, kind: str, tmp_path: Path) -> None:
     log = tmp_path / "log.000001"
     log.write_bytes(building.whole_log(building.gtid(), building.query(sql)))
     with BinlogFile.open(str(log)) as file:

@@ -278,7 +278,7 @@ _ID = (9).to_bytes(6, "little")
 
 
 @pytest.mark.parametrize("count", [1, 9], ids=["that end in a value", "of a width that adds up"])
-def test_rows_with_fractions_that_mariadb_does_not_log_are_decoded_where_a_definition_tells_them(
+def test_rows_with_fractions_that_mariadb_does_not_log_are_decoded_where_a_definition_names_them(
     count: int, tmp_path: Path
 ) -> None:
     """MariaDB's rows of (INT, TIMESTAMP(2)) kept as before 10.1: a byte more than the table map tells of."""

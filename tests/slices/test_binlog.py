@@ -237,7 +237,7 @@ class Counted:
             return len(view)
 
 
-def test_positions_wrap_behind_four_gibibytes(tmp_path: Path) -> None:
+def test_positions_wrap_beyond_four_gibibytes(tmp_path: Path) -> None:
     small = MYSQL / "small" / "no_checksum.binlog"
     source = small.read_bytes()
     start, end, _, _ = transactions_of(small)[0]

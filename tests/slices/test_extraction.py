@@ -84,7 +84,9 @@ def test_a_file_is_walked_where_the_next_one_is_not_there_to_rule_it_out(
     assert walked == ["mysql-bin.000001", "mysql-bin.000003"]
 
 
-def test_gtids_that_are_missing_everywhere_are_told(shop: Path, demo: dict[str, str], tmp_path: Path) -> None:
+def test_gtids_that_are_missing_everywhere_are_reported(
+    shop: Path, demo: dict[str, str], tmp_path: Path
+) -> None:
     source = demo["gtid"].partition(":")[0]
     wanted = GtidSet.parse(f"{demo['gtid']},{source}:99990-99999")
     with open_chain(logs(shop)) as chain:

@@ -253,7 +253,7 @@ def documents(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.getvalue().splitlines()]
 
 
-def test_heads_tell_the_transactions() -> None:
+def test_heads_name_the_transactions() -> None:
     heads = HEAD.findall(listing(SHOP))
     expected = documents(SHOP)
     assert len(heads) == len(expected)

@@ -30,11 +30,11 @@ def said(*lengths: int) -> list[str]:
     return sizes.warnings
 
 
-def test_what_fits_is_not_told() -> None:
+def test_what_fits_is_not_reported() -> None:
     assert said(1, 10) == []
 
 
-def test_the_size_that_is_needed_is_told() -> None:
+def test_the_size_that_is_needed_is_reported() -> None:
     (warning,) = said(11, 99, 12)
     assert warning.startswith("3 statements are longer than the 10 bytes")
     assert "--max-allowed-packet=99," in warning
@@ -50,5 +50,5 @@ def test_statements_that_are_in_the_log_as_text_are_measured_in_bytes() -> None:
     assert "--max-allowed-packet=18," in warning
 
 
-def test_what_no_server_takes_is_told() -> None:
+def test_what_no_server_takes_is_reported() -> None:
     assert "no server accepts that, so use --format binlog" in said(101)[0]

@@ -225,7 +225,7 @@ def test_such_a_table_stops_an_export_that_wants_it(partly_unknown: Path, tmp_pa
         export(tmp_path / "set", [partly_unknown])
 
 
-def test_listings_and_figures_tell_of_rows_that_are_not_counted(partly_unknown: Path) -> None:
+def test_listings_and_figures_report_rows_that_are_not_counted(partly_unknown: Path) -> None:
     expected = f"rows of small.{NAME} are not counted, because the size of a column is not known"
     listed = [binx("ls", *options, partly_unknown) for options in ((), ("--no-index",))]
     assert binx("index", partly_unknown).code == 0
@@ -240,7 +240,7 @@ def test_listings_and_figures_tell_of_rows_that_are_not_counted(partly_unknown: 
 
 
 @pytest.mark.parametrize("number", [200, 20])
-def test_a_verification_tells_of_rows_that_it_did_not_look_at(number: int, tmp_path: Path) -> None:
+def test_a_verification_reports_rows_that_it_did_not_look_at(number: int, tmp_path: Path) -> None:
     path = tmp_path / "mysql-bin.000001"
     path.write_bytes(altered(with_column_type_of_one(number)))
     (problem,) = verify([str(path)]).problems
@@ -268,7 +268,7 @@ def test_a_typed_array_which_no_table_can_have_stops_with_its_name(tmp_path: Pat
         exported(with_column_type(20), tmp_path)
 
 
-def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> None:
+def test_unknown_metadata_of_a_table_is_passed_over_and_reported(tmp_path: Path) -> None:
     warnings = exported(with_metadata, tmp_path)
     assert len(warnings) > 1
     assert all("metadata of type 99, which is unknown to binx" in warning for warning in warnings)
@@ -279,12 +279,12 @@ def test_unknown_metadata_of_a_table_is_passed_over_and_told(tmp_path: Path) -> 
     assert "type 99" in finding["message"]
 
 
-def test_an_unknown_status_variable_is_told(tmp_path: Path) -> None:
+def test_an_unknown_status_variable_is_reported(tmp_path: Path) -> None:
     (warning,) = exported(with_status_variable, tmp_path)
     assert warning.startswith("statements have the status variable 200, which is unknown to binx")
 
 
-def test_an_incident_is_told(tmp_path: Path) -> None:
+def test_an_incident_is_reported(tmp_path: Path) -> None:
     """INCIDENT is LOST_EVENTS, 1, and a message; Incident_event in MySQL's control_events.h."""
     incident = struct.pack("<IBIIIH", 1, EventType.INCIDENT, 1, 0, 0, 0) + b"\x01\x00\x04lost" + bytes(CRC)
     done: list[bytes] = []

@@ -135,7 +135,7 @@ class TestDamage:
             with pytest.raises(DamagedError, match="cut or has been changed"):
                 opened(data[: begin + pieces * (PIECE_BYTES + 16)], key)
 
-    def test_what_cannot_be_read_is_told_as_it_is(self, key: Path) -> None:
+    def test_what_cannot_be_read_is_reported_as_it_is(self, key: Path) -> None:
         class Failing(Bytes):
             def window(self, start: int, stop: int) -> memoryview:
                 raise SourceError("the disk is gone", path="log.age")
@@ -143,7 +143,7 @@ class TestDamage:
         with pytest.raises(SourceError, match="the disk is gone"):
             AgeFile(Failing(b"x" * 100), given_identities([str(key)]))
 
-    def test_a_full_folder_for_temporary_files_is_told(self, key: Path) -> None:
+    def test_a_full_folder_for_temporary_files_is_reported(self, key: Path) -> None:
         data = encrypted(bytes(2_000_000), recipient_of(key))
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -263,7 +263,7 @@ def test_other_kinds_are_refused_and_not_shown(text: str, says: str, tmp_path: P
             assert text not in str(caught.value)
 
 
-def test_a_file_without_keys_is_told(tmp_path: Path) -> None:
+def test_a_file_without_keys_is_reported(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("# nothing\n\n")
     for read in (read_recipients, lambda path: given_identities([path])):
         with pytest.raises(UsageError, match="found none"):

@@ -253,7 +253,7 @@ def test_what_the_programs_write_is_read(tmp_path: Path) -> None:
         assert bytes(source.window(0, source.size)) == LOG
 
 
-def test_a_cut_file_is_told_apart_from_a_damaged_one(tmp_path: Path) -> None:
+def test_a_cut_file_is_distinguished_from_a_damaged_one(tmp_path: Path) -> None:
     for form in ("zstd", "gzip"):
         with pytest.raises(TruncatedError, match="was truncated"):
             whole(FORMS[form](SHORT)[:-6], tmp_path)
@@ -421,7 +421,7 @@ def test_keys_are_not_shown() -> None:
     )
 
 
-def test_every_damage_to_the_header_is_told(tmp_path: Path) -> None:
+def test_every_damage_to_the_header_is_reported(tmp_path: Path) -> None:
     data, path = ENCRYPTED_LOG.read_bytes(), tmp_path / "mysql-bin.000001"
     end = data.index(bytes(100))
     for at in range(4, end):
@@ -437,7 +437,7 @@ def test_every_damage_to_the_header_is_told(tmp_path: Path) -> None:
         open_source(str(path), keys())
 
 
-def test_a_header_of_a_later_version_is_told(tmp_path: Path) -> None:
+def test_a_header_of_a_later_version_is_reported(tmp_path: Path) -> None:
     data, path = bytearray(ENCRYPTED_LOG.read_bytes()), tmp_path / "mysql-bin.000001"
     data[4] = 2
     path.write_bytes(data)

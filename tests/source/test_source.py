@@ -181,7 +181,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_read_to_its_end(file: Path) ->
     source.close()
 
 
-def test_an_input_error_is_told_with_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_error_is_reported_with_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int, buffers: object, offset: int) -> int:
         raise OSError(5, "Input/output error")
 
@@ -258,7 +258,7 @@ def test_only_the_ranges_asked_for_are_fetched(bucket: Bucket, monkeypatch: pyte
     source.close()
 
 
-def test_what_is_not_there_is_told(bucket: Bucket) -> None:
+def test_what_is_not_there_is_reported(bucket: Bucket) -> None:
     with pytest.raises(SourceError, match=r"no such file|cannot be opened") as caught:
         open_source(bucket.uri("absent.000001"))
     assert caught.value.path == bucket.uri("absent.000001")
@@ -334,7 +334,7 @@ def test_a_place_in_googles_store_is_given_up_after_a_while(monkeypatch: pytest.
         store.put("mysql-bin.000001", b"log")
 
 
-def test_an_error_without_a_word_is_told_too() -> None:
+def test_an_error_without_a_word_is_reported_too() -> None:
     assert shortened(OSError()) == "no reason given"
     assert shortened(OSError("no answer error_info={reason=, domain=}")) == "no answer"
     assert shortened(OSError("no answer Detail: of Arrow's")) == "no answer"

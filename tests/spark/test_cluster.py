@@ -182,7 +182,7 @@ def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(
         assert not [name for name in bucket.contents("tables") if name.startswith(("_lock", "_pending"))]
 
 
-def test_executors_that_have_another_binx_are_told(
+def test_executors_that_have_another_binx_are_reported(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "__version__", "another")

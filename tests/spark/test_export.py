@@ -83,7 +83,7 @@ def test_encrypted_logs_are_read_with_the_keyring_of_the_same_path(
     assert tree(tmp_path / "spark") == natively(folder / "mysql-bin.000003", tmp_path / "native")
 
 
-def test_selections_take_the_same_and_tell_what_is_missing(spark: Any, tmp_path: Path) -> None:
+def test_selections_take_the_same_and_report_what_is_missing(spark: Any, tmp_path: Path) -> None:
     gtids = GtidSet.parse("0-97-100..200,0-97-99999999")
     with open_chain([str(SHOP)]) as chain:
         files = [ends.file for ends in chain]
@@ -146,7 +146,7 @@ def test_where_tasks_always_fail_nothing_is_committed(
     assert not (tmp_path / "_staging").exists()
 
 
-def test_logs_before_a_damaged_one_are_committed_and_it_is_told(spark: Any, tmp_path: Path) -> None:
+def test_logs_before_a_damaged_one_are_committed_and_it_is_reported(spark: Any, tmp_path: Path) -> None:
     logs = [tmp_path / log.name for log in LOGS[:3]]
     for log in logs:
         shutil.copy(SHOP / log.name, log)
@@ -179,7 +179,7 @@ def test_rows_that_are_chosen_up_to_a_limit_are_left_to_the_native_engine(spark:
 
 
 @pytest.mark.parametrize("damage", ["checksum of rows", "statement", "header", "cut"])
-def test_damage_is_salvaged_as_natively_and_what_is_behind_it_is_read_as_it_is_then(
+def test_damage_is_salvaged_as_natively_and_what_comes_after_is_read_as_it_is_then(
     spark: Any, tmp_path: Path, damage: str
 ) -> None:
     logs = [tmp_path / log.name for log in LOGS]
@@ -212,7 +212,7 @@ def test_damage_is_salvaged_as_natively_and_what_is_behind_it_is_read_as_it_is_t
     assert [bool(one.manifest["damage"]) for one in done][:2] == [False, True]
 
 
-def test_what_executors_lack_is_told_once_for_each_host() -> None:
+def test_what_executors_lack_is_reported_once_for_each_host() -> None:
     import pyarrow
 
     right = {"error": None, "binx": __version__, "pyarrow": pyarrow.__version__, "unseen": []}

@@ -36,7 +36,7 @@ def test_no_java_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPa
         java.find_java()
 
 
-def test_a_java_that_is_no_program_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_java_that_is_no_program_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text("no program")

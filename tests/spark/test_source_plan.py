@@ -203,7 +203,7 @@ def test_options_that_cannot_be_understood_say_why(options: dict[str, object], m
         request(LOGS[0], **options)
 
 
-def test_a_table_that_no_log_changes_is_told_with_those_that_there_are() -> None:
+def test_a_table_that_no_log_changes_is_reported_with_those_that_there_are() -> None:
     with pytest.raises(
         AbsentError, match=r"no row changes of shop\.order in .*; tables with row changes: shop\.\w+"
     ):

@@ -218,7 +218,7 @@ def test_more_groups_than_can_be_kept_leave_those_with_most_bytes(monkeypatch: p
     assert incomplete(figures) == ["groups"]
 
 
-def test_an_unknown_dimension_is_told_with_those_there_are() -> None:
+def test_an_unknown_dimension_is_reported_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"table, db, server.*found 'tabel'"):
         parse_dimensions("hour,tabel")
 
@@ -264,7 +264,7 @@ def test_figures_of_a_table_are_those_of_whole_transactions(lake: tuple[str, Pat
     assert found == {(db, table, *map(int, counts)) for db, table, *counts in rows}
 
 
-def test_gtids_pass_over_files_and_tell_what_is_not_there() -> None:
+def test_gtids_pass_over_files_and_report_what_is_not_there() -> None:
     from binx.event.gtid.sets import GtidSet
 
     with opened(SHOPS["mysql-9.7"]) as files:

@@ -118,7 +118,7 @@ def test_any_position_in_a_relay_log_begins_where_it_stands_among_all() -> None:
                 assert chosen == [other for other in events if end_of(other) > one["position"]]
 
 
-def test_relay_logs_that_end_inside_a_transaction_are_told_of() -> None:
+def test_relay_logs_that_end_inside_a_transaction_are_reported() -> None:
     with (
         open_logs(RELAY_LOGS[:3]) as files,
         pytest.raises(TruncatedError, match="inside the transaction of the log before it") as caught,
@@ -271,7 +271,7 @@ def test_a_cut_file_is_listed_up_to_its_last_whole_event() -> None:
             next(lines)
 
 
-def test_a_log_that_ends_between_the_events_of_a_transaction_is_listed_and_told(tmp_path: Path) -> None:
+def test_a_log_that_ends_between_the_events_of_a_transaction_is_listed_and_reported(tmp_path: Path) -> None:
     path = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"
     with BinlogFile.open(str(path)) as file:
         events = listed(file)
@@ -323,7 +323,7 @@ def test_damage_anywhere_gives_lines_or_an_error_that_says_where(testdata: Path,
     assert {error.path for error in errors} == {"made.000001"}
 
 
-def test_behind_damage_events_are_read_as_the_last_format_says() -> None:
+def test_after_damage_events_are_read_as_the_last_format_says() -> None:
     """A relay log of a source without checksums holds two format descriptions."""
     own = (TESTDATA / "mysql-9.7" / "small" / "ddl.binlog").read_bytes()
     own = own[: 4 + int.from_bytes(own[13:17], "little")]
@@ -339,7 +339,7 @@ def test_behind_damage_events_are_read_as_the_last_format_says() -> None:
     assert len(listing.problems) == 1
 
 
-def test_a_wrong_checksum_of_the_format_description_is_told() -> None:
+def test_a_wrong_checksum_of_the_format_description_is_reported() -> None:
     log = bytearray((TESTDATA / "mysql-9.7" / "small" / "ddl.binlog").read_bytes())
     log[4 + int.from_bytes(log[13:17], "little") - 1] ^= 1
     with BinlogFile(BytesSource(bytes(log), "mysql-bin.000001")) as file:

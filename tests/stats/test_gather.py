@@ -158,7 +158,7 @@ def test_quick_figures_are_the_same_as_far_as_they_go(flavour: str) -> None:
     assert unknown == (None,) * len(unknown)
 
 
-def test_a_quick_look_tells_what_it_did_not_decompress() -> None:
+def test_a_quick_look_reports_what_it_did_not_decompress() -> None:
     path = PROJECT / "testdata/mysql-9.7/small/compressed.binlog"
     full, quick = statistics_of([path]), statistics_of([path], quick=True)
     assert codes(quick)["compressed_unread"] == full.compression.transactions > 0
@@ -182,7 +182,7 @@ def test_a_file_that_is_not_there_is_a_gap_in_the_chain_and_in_the_gtids() -> No
 
 
 @pytest.mark.parametrize("flavour", SERVERS)
-def test_a_log_that_its_server_has_open_is_told(flavour: str) -> None:
+def test_a_log_that_its_server_has_open_is_reported(flavour: str) -> None:
     figures = statistics_of([PROJECT / "testdata" / flavour / "in-use" / "mysql-bin.000001"])
     assert codes(figures)["in_use"] == 1
     assert figures.files[0].in_use
@@ -207,7 +207,9 @@ def test_event_times_that_go_on_are_no_finding() -> None:
 
 
 @pytest.mark.parametrize(("flag", "told"), [(0x10, None), (0, 1)])
-def test_cascades_are_told_where_the_rows_say_that_the_log_lacks_them(flag: int, told: int | None) -> None:
+def test_cascades_are_reported_where_the_rows_say_that_the_log_lacks_them(
+    flag: int, told: int | None
+) -> None:
     log = bytearray((PROJECT / "testdata/mysql-9.7/small/no_checksum.binlog").read_bytes())
     at = log.index(b"(id INT PRIMARY KEY, text VARCHAR(20))")
     log[at : at + 38] = b"(p INT REFERENCES p ON DELETE CASCADE)"
@@ -266,7 +268,7 @@ def test_huge_transactions_are_all_counted_whatever_is_shown(monkeypatch: pytest
     assert len(figures.largest) == 1
 
 
-def test_transactions_that_are_a_large_part_of_the_logs_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transactions_that_are_a_large_part_of_the_logs_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings_module, "_SHARED_BYTES", 1_000)
     made = [Statement(sql="DROP TABLE " + "t" * size) for size in (10, 2_000, 3_000, 20, 2_500)]
     with log_of(made) as file:
@@ -274,7 +276,7 @@ def test_transactions_that_are_a_large_part_of_the_logs_are_told(monkeypatch: py
         assert "huge_transaction" not in codes(figures_of([file], verify=False, selection=Selection(limit=1)))
 
 
-def test_clocks_that_were_set_back_are_told_with_the_largest_step() -> None:
+def test_clocks_that_were_set_back_are_reported_with_the_largest_step() -> None:
     path = PROJECT / "testdata" / "mysql-9.7" / "small" / "no_checksum.binlog"
     data = bytearray(path.read_bytes())
     with BinlogFile.open(str(path)) as file:
@@ -291,7 +293,7 @@ def test_clocks_that_were_set_back_are_told_with_the_largest_step() -> None:
     assert re.search(r"by up to 3,(600|59\d) s", found.message)
 
 
-def test_transactions_of_over_a_minute_are_told() -> None:
+def test_transactions_of_over_a_minute_are_reported() -> None:
     made = []
     for begin, end in [(0, 59), (100, 160), (200, 261), (300, 7_500)]:
         made += [Statement(begin, "BEGIN"), Statement(begin, "DELETE FROM t"), Statement(end, "COMMIT")]

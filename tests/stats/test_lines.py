@@ -139,7 +139,7 @@ def test_every_column_says_what_json_says(shop: list[BinlogFile]) -> None:
     ("begin", "commit", "duration"),
     [(10, 10, [0, 0.999999]), (10, 12, [1.000001, 2.999999]), (10, 9, None)],
 )
-def test_of_a_duration_no_more_is_said_than_whole_seconds_tell(
+def test_of_a_duration_no_more_is_said_than_whole_seconds_show(
     begin: int, commit: int, duration: list[float] | None
 ) -> None:
     made = [Statement(begin, "BEGIN"), Statement(begin, "DELETE FROM t"), Statement(commit, "COMMIT")]
@@ -212,7 +212,7 @@ def test_the_chain_is_listed_in_its_order_without_a_gap(shop: list[BinlogFile]) 
     assert [one.commit_version for one in listed] == sorted(one.commit_version for one in listed)
 
 
-def test_a_quick_listing_says_the_same_but_what_rows_tell(shop: list[BinlogFile]) -> None:
+def test_a_quick_listing_says_the_same_but_what_rows_show(shop: list[BinlogFile]) -> None:
     full = list(listing_of(shop))
     quick = list(listing_of(shop, quick=True))
     assert {(one.rows, one.tables) for one in quick} == {(None, None)}
@@ -294,7 +294,7 @@ def test_a_selection_takes_a_part_and_keeps_the_numbers(shop: list[BinlogFile]) 
 
 @pytest.mark.parametrize("order", [Order.LOG, Order.BYTES, Order.TIME])
 @pytest.mark.parametrize("limit", [None, 2])
-def test_damage_is_told_after_all_that_could_be_read(order: Order, limit: int | None) -> None:
+def test_damage_is_reported_after_all_that_could_be_read(order: Order, limit: int | None) -> None:
     data = log_bytes([Statement(), Statement(), Statement()], next_file=None)
     file = BinlogFile(BytesSource(data[:-3], "made.000001"))
     listed = iter(listing_of([file], order=order, limit=limit))
@@ -313,7 +313,7 @@ def test_a_request_that_contradicts_itself_is_refused(options: dict[str, object]
         listing_of([file], **options)
 
 
-def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 

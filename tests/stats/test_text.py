@@ -131,7 +131,7 @@ def test_a_text_that_is_fitted_never_takes_more_columns(text: str, width: int) -
         assert fit_text(text, width) == text
 
 
-def test_what_was_cut_off_is_told_by_an_ellipsis() -> None:
+def test_what_was_cut_off_is_reported_by_an_ellipsis() -> None:
     assert fit_text("customers", 5) == "cust\N{HORIZONTAL ELLIPSIS}"
     assert fit_text("注文明細", 4) == "注\N{HORIZONTAL ELLIPSIS}"
 

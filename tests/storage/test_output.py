@@ -320,7 +320,7 @@ def test_who_wrote_a_file_can_read_it_and_no_other_file(tmp_path: Path) -> None:
         opened(first, make_key(tmp_path)[0])
 
 
-def test_an_output_that_takes_no_more_is_told_as_it_is() -> None:
+def test_an_output_that_takes_no_more_is_reported_as_it_is() -> None:
     class Full(io.BytesIO):
         def write(self, data: object) -> int:
             raise OutputError("no space left")
@@ -379,7 +379,7 @@ def test_files_that_are_taken_are_on_the_disk_before_they_are_moved(
     assert in_order(told, [tmp_path / "lake" / name for name in names])
 
 
-def test_what_cannot_be_brought_there_is_told_and_nothing_gets_its_name(
+def test_what_cannot_be_brought_there_is_reported_and_nothing_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:

@@ -117,7 +117,7 @@ def test_images_that_lack_what_was_there_are_refused_together(folder: Path) -> N
     assert output.getvalue() == b""
 
 
-def test_many_reasons_are_not_all_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_reasons_are_not_all_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from binx.undo import obstacles
 
     monkeypatch.setattr(obstacles, "LISTED", 2)
@@ -149,7 +149,7 @@ def test_logs_of_two_kinds_of_servers_are_refused() -> None:
         write_undo(both, io.BytesIO(), Catalog())
 
 
-def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.BytesIO):
         def write(self, _: object) -> int:
             raise OSError(28, "No space left on device")
@@ -159,7 +159,7 @@ def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
         undone(MYSQL / "small" / "xa.binlog")
 
 
-def test_tables_are_told_of_which_nothing_says_whether_columns_are_generated() -> None:
+def test_tables_are_named_of_which_nothing_says_whether_columns_are_generated() -> None:
     """A server refuses values for generated columns, which table maps do not tell; here DDL is left out."""
     _, report = undone(sorted((MYSQL / "shop").glob("mysql-bin.0*"))[-1])
     (warning,) = [line for line in report.warnings if "generated" in line]
@@ -242,7 +242,7 @@ def test_a_table_that_only_another_selection_would_take_is_looked_at_when_it_is_
             check_sql(selected, Catalog())
 
 
-def test_the_check_tells_of_tables_of_which_nothing_says_whether_columns_are_generated() -> None:
+def test_the_check_names_tables_of_which_nothing_says_whether_columns_are_generated() -> None:
     """Servers refuse values for generated columns, and table maps do not tell which these are."""
     last = SHOP[-1]
     (warning,) = [line for line in check_sql(everything([last]), Catalog()) if "generated" in line]

@@ -101,7 +101,7 @@ def test_a_chain_is_clean_in_any_order(shop: Path) -> None:
     assert verify([str(shop / "mysql-bin.index")]).files == report.files
 
 
-def test_every_good_log_of_other_servers_is_clean_and_every_odd_one_is_told(corpus: Path) -> None:
+def test_every_good_log_of_other_servers_is_clean_and_every_odd_one_is_reported(corpus: Path) -> None:
     paths = sorted(corpus.glob("*.binlog"))
     assert {path.stem for path in paths} >= ODD_IN_THE_CORPUS.keys()
     for path in paths:
@@ -114,13 +114,13 @@ def test_every_good_log_of_other_servers_is_clean_and_every_odd_one_is_told(corp
             assert found_kinds == ODD_IN_THE_CORPUS.get(path.stem, set()), path.name
 
 
-def test_all_transactions_of_later_servers_have_the_length_that_they_tell() -> None:
+def test_all_transactions_of_later_servers_have_the_length_that_they_name() -> None:
     report = verify([str(LOG)])
     assert report.files[0].by_length == report.files[0].transactions
 
 
 @pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
-def test_a_log_in_use_is_normal_and_its_end_is_told(tmp_path: Path, server: str) -> None:
+def test_a_log_in_use_is_normal_and_its_end_is_reported(tmp_path: Path, server: str) -> None:
     data = (TESTDATA / server / "in-use" / "mysql-bin.000001").read_bytes()
     report = verify([written(tmp_path, data)])
     assert report.ok
@@ -136,7 +136,7 @@ def test_a_log_in_use_is_normal_and_its_end_is_told(tmp_path: Path, server: str)
 # Damage.
 
 
-def test_a_changed_byte_is_told_with_place_and_transaction(tmp_path: Path) -> None:
+def test_a_changed_byte_is_reported_with_place_and_transaction(tmp_path: Path) -> None:
     data = bytearray(LOG.read_bytes())
     data[1000] ^= 1
     report = verify([written(tmp_path, bytes(data))])
@@ -214,7 +214,9 @@ def test_a_logical_clock_that_ascends_is_clean(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("last_committed", "sequence"), [(2, 2), (3, 2), (0, 1), (-1, 3)])
-def test_a_logical_clock_that_goes_back_is_told(tmp_path: Path, last_committed: int, sequence: int) -> None:
+def test_a_logical_clock_that_goes_back_is_reported(
+    tmp_path: Path, last_committed: int, sequence: int
+) -> None:
     log = b.whole_log(*transaction(1, 0, 1), *transaction(2, last_committed, sequence), b.STOP)
     (problem,) = verify([written(tmp_path, log)]).problems
     assert problem.kind is LogProblemKind.CLOCK
@@ -222,7 +224,7 @@ def test_a_logical_clock_that_goes_back_is_told(tmp_path: Path, last_committed: 
 
 
 @pytest.mark.parametrize("more", [-1, 1, 19, 5000])
-def test_a_wrong_length_is_told(tmp_path: Path, more: int) -> None:
+def test_a_wrong_length_is_reported(tmp_path: Path, more: int) -> None:
     log = b.whole_log(*transaction(1, 0, 1, more), *transaction(2, 1, 2), b.STOP)
     report = verify([written(tmp_path, log)])
     assert kinds(report) == ["length"]
@@ -230,7 +232,7 @@ def test_a_wrong_length_is_told(tmp_path: Path, more: int) -> None:
     assert report.transactions == 2
 
 
-def test_wrong_positions_are_told_and_those_that_wrapped_are_not_wrong(tmp_path: Path) -> None:
+def test_wrong_positions_are_reported_and_those_that_wrapped_are_not_wrong(tmp_path: Path) -> None:
     log = bytearray(b.whole_log(*transaction(1, 0, 1), *transaction(2, 1, 2), b.STOP))
     start = len(b.whole_log(*transaction(1, 0, 1)))
     log[start + 13] ^= 1
@@ -242,25 +244,25 @@ def test_wrong_positions_are_told_and_those_that_wrapped_are_not_wrong(tmp_path:
     assert "is 0 in 1 event" in problem.message
 
 
-def test_events_behind_the_end_are_told(tmp_path: Path) -> None:
+def test_events_after_the_end_are_reported(tmp_path: Path) -> None:
     log = b.whole_log(*transaction(1, 0, 1), b.STOP, *transaction(2, 1, 2), b.STOP)
     assert kinds(verify([written(tmp_path, log)])) == ["behind_the_end"]
 
 
-def test_an_incident_is_told(tmp_path: Path) -> None:
+def test_an_incident_is_reported(tmp_path: Path) -> None:
     log = b.whole_log(*transaction(1, 0, 1), b.gtid(2), b.INCIDENT, b.STOP)
     (problem,) = verify([written(tmp_path, log)]).problems
     assert problem.kind is LogProblemKind.INCIDENT
     assert problem.gtid == f"{b.UUID_TEXT}:2"
 
 
-def test_an_incident_that_no_server_writes_is_told_as_such(tmp_path: Path) -> None:
+def test_an_incident_that_no_server_writes_is_reported_as_such(tmp_path: Path) -> None:
     made_up = b.event(26, struct.pack("<H", 66) + b"\0")
     log = b.whole_log(*transaction(1, 0, 1), b.gtid(2), made_up, b.STOP)
     assert sorted(kinds(verify([written(tmp_path, log)]))) == ["incident", "structure"]
 
 
-def test_a_gtid_that_comes_twice_is_told(tmp_path: Path) -> None:
+def test_a_gtid_that_comes_twice_is_reported(tmp_path: Path) -> None:
     log = b.whole_log(*transaction(1, 0, 1), *transaction(2, 1, 2), *transaction(1, 2, 3), b.STOP)
     (problem,) = verify([written(tmp_path, log)]).problems
     assert problem.kind is LogProblemKind.DUPLICATE_GTID
@@ -278,7 +280,7 @@ def test_numbers_that_are_left_out_are_a_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.parent.name)
-def test_a_missing_file_of_the_chain_is_told(shop: Path) -> None:
+def test_a_missing_file_of_the_chain_is_reported(shop: Path) -> None:
     paths = sorted(map(str, shop.glob("mysql-bin.0*")))
     report = verify(paths[:2] + paths[3:])
     assert kinds(report) == ["missing_file"]
@@ -287,7 +289,7 @@ def test_a_missing_file_of_the_chain_is_told(shop: Path) -> None:
 
 
 @pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.parent.name)
-def test_transactions_that_only_the_next_file_knows_of_are_told(shop: Path, tmp_path: Path) -> None:
+def test_transactions_that_only_the_next_file_knows_of_are_reported(shop: Path, tmp_path: Path) -> None:
     """The transaction is cut out without a trace: no checksum is wrong, but the next file knows better."""
     first, second = sorted(shop.glob("mysql-bin.0*"))[:2]
     data = first.read_bytes()
@@ -327,7 +329,7 @@ def _move(log: bytearray, position: int) -> None:
         position += size
 
 
-def test_a_file_that_is_there_twice_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_there_twice_is_reported(tmp_path: Path) -> None:
     shop = SHOPS[0]
     copy = tmp_path / "mysql-bin.000001"
     shutil.copy(shop / "mysql-bin.000001", copy)
@@ -338,7 +340,7 @@ def test_a_file_that_is_there_twice_is_told(tmp_path: Path) -> None:
     assert "repeated" in kinds(verify([str(shop / "mysql-bin.000001"), str(copy)]))
 
 
-def test_a_file_without_its_end_that_another_follows_is_told(tmp_path: Path) -> None:
+def test_a_file_without_its_end_that_another_follows_is_reported(tmp_path: Path) -> None:
     first, second = sorted(SHOPS[0].glob("mysql-bin.0*"))[:2]
     rotate = 19 + 8 + len("mysql-bin.000002") + 4
     paths = [
@@ -382,7 +384,7 @@ STRIDE = 1 if os.environ.get("BINX_EVERY_BIT") else 41
 @pytest.mark.parametrize(
     "name", ["tagged_gtids", "xa", "compressed", "no_checksum", "partial_json", "statements"]
 )
-def test_any_flipped_bit_is_told_or_changes_nothing_that_can_be_known(name: str, tmp_path: Path) -> None:
+def test_any_flipped_bit_is_reported_or_changes_nothing_that_can_be_known(name: str, tmp_path: Path) -> None:
     """With checksums all are told but the mark of a log in use, which they do not cover."""
     data = (TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog").read_bytes()
     for bit in range(0, len(data) * 8, STRIDE * 7):
@@ -394,7 +396,7 @@ def test_any_flipped_bit_is_told_or_changes_nothing_that_can_be_known(name: str,
 
 
 @pytest.mark.parametrize("name", ["tagged_gtids", "xa", "compressed", "no_checksum"])
-def test_any_cut_is_told(name: str, tmp_path: Path) -> None:
+def test_any_cut_is_reported(name: str, tmp_path: Path) -> None:
     data = (TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog").read_bytes()
     intact = verify([written(tmp_path, data)])
     for size in range(0, len(data), STRIDE):
@@ -442,7 +444,7 @@ def test_a_relay_log_alone_that_begins_inside_a_transaction_needs_the_log_before
     assert report.files[0].damaged_bytes == 0
 
 
-def test_relay_logs_are_joined_behind_one_that_is_damaged(tmp_path: Path) -> None:
+def test_relay_logs_are_joined_after_one_that_is_damaged(tmp_path: Path) -> None:
     shutil.copytree(TESTDATA / "mariadb-10.11" / "relay", tmp_path / "relay")
     first = tmp_path / "relay" / "relay-bin.000001"
     data = bytearray(first.read_bytes())

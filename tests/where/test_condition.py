@@ -254,7 +254,7 @@ def test_a_statement_is_refused_without_words_of_the_parser() -> None:
     assert ended.err.startswith("binx: error: Invalid value for '--where': ")
 
 
-def test_an_operand_that_is_missing_is_told_in_words() -> None:
+def test_an_operand_that_is_missing_is_reported_in_words() -> None:
     with pytest.raises(UsageError, match=r"found 'status =': an operand is missing\. Line 1, Col: 8"):
         Condition("status =")
 
@@ -448,7 +448,7 @@ def warned(texts: Sequence[str]) -> list[str]:
     return [text.partition(":")[0].rpartition(".")[2] for text in texts]
 
 
-def test_tables_whose_column_cannot_be_compared_are_passed_over_and_told(tmp_path: Path) -> None:
+def test_tables_whose_column_cannot_be_compared_are_passed_over_and_reported(tmp_path: Path) -> None:
     target = tmp_path / "rows.json"
     options = ExtractOptions(format=SliceFormat.JSON, rows=True, where=Condition("c <> 'zz'"))
     with open_chain([str(MIXED)]) as chain:
@@ -458,7 +458,7 @@ def test_tables_whose_column_cannot_be_compared_are_passed_over_and_told(tmp_pat
     assert warned(report.warnings) == NUMBERS[1]
 
 
-def test_parquet_tells_of_tables_whose_column_cannot_be_compared(tmp_path: Path) -> None:
+def test_parquet_reports_tables_whose_column_cannot_be_compared(tmp_path: Path) -> None:
     (report,) = export(tmp_path, [MIXED], where=Condition("c <> 'zz'"), jobs=1)
     manifest = report.manifest
     written = {entry["table"] for entry in manifest["files"] if entry["kind"] == "changes"}
@@ -474,7 +474,7 @@ def test_a_condition_that_can_be_asked_of_no_table_is_refused(tmp_path: Path) ->
     assert not (tmp_path / "out").exists()
 
 
-def test_a_column_that_no_table_has_is_told(tmp_path: Path) -> None:
+def test_a_column_that_no_table_has_is_reported(tmp_path: Path) -> None:
     options = ExtractOptions(format=SliceFormat.JSON, where=Condition("statuss = 'paid'"))
     with (
         open_chain([str(SHOP[0])]) as chain,
@@ -600,6 +600,6 @@ def test_parquet_of_a_limited_search_is_kept_when_asked_again(tmp_path: Path) ->
     assert written(tmp_path, "status = 'paid'", limit=8) != first
 
 
-def test_parquet_of_columns_that_no_table_has_is_told(tmp_path: Path) -> None:
+def test_parquet_of_columns_that_no_table_has_is_reported(tmp_path: Path) -> None:
     with pytest.raises(AbsentError, match="no table has statuss"):
         written(tmp_path, "statuss = 'paid'")

@@ -136,7 +136,7 @@ def test_a_gtid_event_is_held_where_python_shall_write_it() -> None:
 
 
 @pytest.mark.parametrize("verbatim", [False, True])
-def test_any_flipped_bit_behind_the_header_is_a_checksum_error_at_its_event(verbatim: bool) -> None:
+def test_any_flipped_bit_after_the_header_is_a_checksum_error_at_its_event(verbatim: bool) -> None:
     good = event(QUERY, b"abc") + event(QUERY, b"defgh")
     second = len(event(QUERY, b"abc"))
     for at in range(second + HEADER.size, len(good)):

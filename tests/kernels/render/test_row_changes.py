@@ -141,7 +141,7 @@ def test_changes_of_several_tables_come_in_the_logs_order(
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
-def test_runs_from_the_last_to_the_first_tell_changes_from_the_last_to_the_first(
+def test_runs_from_the_last_to_the_first_give_changes_from_the_last_to_the_first(
     given_changes: list[tuple[int, int, int]],
 ) -> None:
     # The version of each change, its table and its mark; numbers ascend.

@@ -86,7 +86,7 @@ def test_lines_are_cut_as_rows_are() -> None:
         (b";", "a row in parentheses"),
     ],
 )
-def test_what_is_no_row_is_told(text: bytes, expected: str) -> None:
+def test_what_is_no_row_is_reported(text: bytes, expected: str) -> None:
     columns = TupleColumns(PLAIN)
     columns.begin()
     with pytest.raises(DamagedError, match=expected):

@@ -71,7 +71,7 @@ def test_a_table_knows_each_field_singly_and_as_a_column(table: TransactionTable
     assert table.value("begin_timestamp", 0) == 1_000
 
 
-def test_what_is_behind_the_end_is_an_index_error(table: TransactionTable) -> None:
+def test_what_is_beyond_the_end_is_an_index_error(table: TransactionTable) -> None:
     for index in (-1, 5):
         for ask in (table.gtid, table.source_key, table.counts_of, lambda i: table.value("start", i)):
             with pytest.raises(IndexError):
@@ -113,7 +113,7 @@ def test_any_mariadb_gtid_is_written_with_its_three_numbers(number: int, domain:
     st.none() | st.integers(0, 2**64 - 1),
     st.none() | st.integers(0, 2**32 - 1),
 )
-def test_mariadbs_connection_stands_behind_the_optional_fields_of_its_gtid(
+def test_mariadbs_connection_stands_after_the_optional_fields_of_its_gtid(
     flags: int,
     group: int | None,
     branch: tuple[bytes, bytes] | None,
@@ -216,7 +216,7 @@ def test_no_number_follows_the_largest_one() -> None:
     assert runs == [(largest - 1, largest), (0, 1)]
 
 
-def test_counts_tell_what_happened_to_which_table() -> None:
+def test_counts_say_what_happened_to_which_table() -> None:
     table = b.transactions(
         *(b.BEGIN, b.table_map(1, "a"), b.table_map(2, "b"), b.rows(1, 2, table_id=1, end=False)),
         *(b.rows(3, table_id=2), b.table_map(1, "a"), b.rows(4, number=32, table_id=1), b.xid()),

@@ -61,7 +61,7 @@ def test_a_wrong_length_is_not_followed(index: int) -> None:
             assert read(data, Level.LEVEL_INDEX).transactions == WALKED, claim
 
 
-def test_a_length_that_leads_to_a_later_transactions_end_is_told_by_the_walk() -> None:
+def test_a_length_that_leads_to_a_later_transactions_end_is_reported_by_the_walk() -> None:
     """Without checksums a jump cannot tell it: all that it looks at is as it should be."""
     index = next(i for i, one in enumerate(WALKED) if PLAIN[length_field(one[0])] == 0xFC)
     data = with_length(PLAIN, WALKED[index][0], WALKED[index + 1][1] - WALKED[index][0])
@@ -103,7 +103,7 @@ def test_a_table_handed_over_in_mid_transaction_loses_no_count() -> None:
     assert table.counts_of(1) == []
 
 
-def test_an_event_cut_by_the_window_waits_and_one_cut_by_the_file_is_told() -> None:
+def test_an_event_cut_by_the_window_waits_and_one_cut_by_the_file_is_reported() -> None:
     data = b.gtid() + b.CREATE
     for size in range(len(data)):
         scan = b.scanner()

@@ -177,7 +177,7 @@ def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
     assert len(pq.ParquetFile(path).read()) == 1
 
 
-def test_rows_of_a_table_that_come_again_behind_others_are_all_there(tmp_path: Path) -> None:
+def test_rows_of_a_table_that_come_again_after_others_are_all_there(tmp_path: Path) -> None:
     last = "INSERT INTO `orders` (`id`, `note`, `at`) VALUES (3,NULL,'0000-00-00 00:00:00');\n"
     assert last in DUMP
     manifest = imported(
@@ -198,7 +198,7 @@ def test_rows_of_a_table_that_come_again_behind_others_are_all_there(tmp_path: P
     ("pattern", "taken_in"),
     [("`a.b`.c", ("a.b", "c")), ("a.`b.c`", ("a", "b.c")), ("a.*", ("a", "b.c")), ("a.?*.c", None)],
 )
-def test_names_with_dots_are_told_apart(
+def test_names_with_dots_are_distinguished(
     tmp_path: Path, pattern: str, taken_in: tuple[str, str] | None
 ) -> None:
     table = (

@@ -131,7 +131,7 @@ def test_what_state_writes_is_a_base_without_a_schema(tmp_path: Path) -> None:
     ["shop.orders.parquet", "shop.orders/part-0-c000.snappy.parquet", "in/shop/orders/part-0.parquet",
      "in/shop.orders/1/part-0.gz.parquet", "orders.parquet/part-0.zstd.parquet", "in/x.y.z.parquet"],
 )  # fmt: skip
-def test_names_tell_the_table(tmp_path: Path, path: str) -> None:
+def test_names_say_the_table(tmp_path: Path, path: str) -> None:
     file = tmp_path / "base" / path
     file.parent.mkdir(parents=True)
     by_arrow(file)
@@ -166,7 +166,7 @@ def test_part_files_are_one_table(tmp_path: Path) -> None:
         imported(folder / "0.parquet", tmp_path / "lake")
 
 
-def test_tables_whose_names_have_dots_are_told_apart(tmp_path: Path) -> None:
+def test_tables_whose_names_have_dots_are_distinguished(tmp_path: Path) -> None:
     by_arrow(tmp_path / "rows.parquet")
     for db, table in (("a.b", "c"), ("a", "b.c")):
         manifest = imported(tmp_path / "rows.parquet", tmp_path / "lake", schema=None, table=(db, table))

@@ -60,7 +60,7 @@ def printed(command: str, *arguments: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ended.lines]
 
 
-def test_the_table_of_each_moment_is_told(server: Server, metadata: str, tmp_path: Path) -> None:
+def test_the_table_of_each_moment_is_reported(server: Server, metadata: str, tmp_path: Path) -> None:
     empty(server)
     server.sql("CREATE DATABASE past DEFAULT CHARSET utf8mb4")
     was = []
@@ -91,7 +91,7 @@ def test_the_table_of_each_moment_is_told(server: Server, metadata: str, tmp_pat
     assert remade == was
 
 
-def test_what_the_logs_do_not_tell_is_said(server: Server, metadata: str, tmp_path: Path) -> None:
+def test_what_the_logs_do_not_say_is_reported(server: Server, metadata: str, tmp_path: Path) -> None:
     empty(server)
     server.sql(f"CREATE DATABASE past; USE past; {TABLE}; INSERT INTO t (id) VALUES (1)")
     server.sql("SET sql_log_bin = 0; ALTER TABLE past.t ADD c INT")
@@ -152,7 +152,7 @@ def test_timestamps_of_sessions_with_old_defaults(mysql: Server, first: str, alt
     assert made(mysql, f"SET sql_mode = ''; {insert['create_table']}") == was
 
 
-def test_a_sequence_is_told_as_such(mariadb: MariaDBServer) -> None:
+def test_a_sequence_is_named_as_such(mariadb: MariaDBServer) -> None:
     empty(mariadb)
     mariadb.sql(
         "CREATE DATABASE past; CREATE SEQUENCE past.s START WITH 5 INCREMENT BY 2;"

@@ -196,7 +196,9 @@ def test_logs_of_another_server_follow_a_dump_by_gtid(
         assert differences(replica, database, output, without_current=["seen"])[0] == []
 
 
-def test_what_lies_between_a_dump_and_the_logs_is_told(server: Server, tmp_path: Path, spark: Any) -> None:
+def test_what_lies_between_a_dump_and_the_logs_is_reported(
+    server: Server, tmp_path: Path, spark: Any
+) -> None:
     begin(server)
     for how in ("gtid", "position"):
         lake, dump = tmp_path / how, tmp_path / f"{how}.sql"
@@ -307,7 +309,7 @@ def test_parquet_files_and_the_logs_since_are_what_select_shows(
 
 @pytest.mark.parametrize("number", [3, "the base's"])
 @pytest.mark.parametrize("between", ["", "a log"])
-def test_numbers_that_a_session_set_back_do_not_tell_what_a_base_has(
+def test_numbers_that_a_session_set_back_do_not_say_what_a_base_has(
     mariadb: Server, number: int | str, between: str, tmp_path: Path
 ) -> None:
     """The base stands at its position then; if it has none, its tables are stopped."""
@@ -337,7 +339,7 @@ def test_numbers_that_a_session_set_back_do_not_tell_what_a_base_has(
 
 
 @pytest.mark.parametrize("how", ["reset", "domain"])
-def test_gtids_that_began_anew_behind_a_dump_hide_no_transaction(
+def test_gtids_that_began_again_after_a_dump_hide_no_transaction(
     server: Server, how: str, tmp_path: Path
 ) -> None:
     """It is told; if the server's logs go on, what follows the dump's position counts."""

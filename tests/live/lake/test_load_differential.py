@@ -48,7 +48,7 @@ INSERT INTO kept VALUES (1, 3);
 """
 
 
-def test_rows_that_went_with_others_are_gone_or_told(server: Server, tmp_path: Path, spark: Any) -> None:
+def test_rows_that_went_with_others_are_gone_or_reported(server: Server, tmp_path: Path, spark: Any) -> None:
     lake, output = tmp_path / "lake", tmp_path / "tables"
 
     def load() -> dict[str, list[str]]:

@@ -359,7 +359,7 @@ INSERT INTO versioned (a) VALUES (1);
 """Such rows are logged as statements whatever the format."""
 
 
-def test_rows_that_are_logged_as_statements_alone_are_told(server: Server, tmp_path: Path) -> None:
+def test_rows_that_are_logged_as_statements_alone_are_reported(server: Server, tmp_path: Path) -> None:
     is_mariadb = server.daemon == "mariadbd"
     [log] = logs_of(server, QUERIED + (BY_TRANSACTION if is_mariadb else ""))
     made = binx("to-parquet", log, "-o", tmp_path / "lake")

@@ -20,7 +20,7 @@ ORDER = "its columns may have other values"
     [("ADD w INT DEFAULT 5, MODIFY v BIGINT", ORDER), ("ADD w INT FIRST", ORDER), ("DROP x", ""),
      ("DROP PRIMARY KEY, ADD PRIMARY KEY (v)", "")],
 )  # fmt: skip
-def test_rows_behind_an_alter_that_were_exported_without_the_definition_are_told(
+def test_rows_after_an_alter_that_were_exported_without_the_definition_are_reported(
     server: Server, clauses: str, reason: str, tmp_path: Path
 ) -> None:
     """The order of the columns is not known then; an export with the definition mends it."""
@@ -47,7 +47,7 @@ def test_rows_behind_an_alter_that_were_exported_without_the_definition_are_told
 
 
 @pytest.mark.parametrize("metadata", ["MINIMAL", "FULL"])
-def test_versioned_rows_that_were_exported_without_the_definition_are_told(
+def test_versioned_rows_that_were_exported_without_the_definition_are_reported(
     mariadb: Server, metadata: str, tmp_path: Path
 ) -> None:
     lake, dump = tmp_path / "lake", tmp_path / "dump.sql"
@@ -70,7 +70,7 @@ def test_versioned_rows_that_were_exported_without_the_definition_are_told(
         assert told or not state.rows.num_rows
 
 
-def test_character_sets_of_a_database_that_no_log_makes_are_told_to_be_guesses(
+def test_character_sets_of_a_database_that_no_log_makes_are_said_to_be_guesses(
     server: Server, tmp_path: Path
 ) -> None:
     """MySQL's table maps have them."""

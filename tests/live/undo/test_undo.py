@@ -124,7 +124,7 @@ INSERT INTO t VALUES (1, 1, 'x'), (2, 2, 'y');
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
-def test_what_replace_leaves_out_of_mariadbs_partial_images_is_told(
+def test_what_replace_leaves_out_of_mariadbs_partial_images_is_reported(
     mariadb: MariaDBServer, image: str, tmp_path: Path
 ) -> None:
     session = f"USE small; SET SESSION binlog_row_image = {image};"
@@ -219,7 +219,7 @@ def rows(server: Server) -> list[tuple[str | None, ...]]:
     return server.query("SELECT id, v FROM small.t ORDER BY id")
 
 
-def test_nothing_is_undone_if_rows_were_changed_since_and_the_client_tells_which(server: Server) -> None:
+def test_nothing_is_undone_if_rows_were_changed_since_and_the_client_names_them(server: Server) -> None:
     undo = changed_again(server, OnConflict.STOP)
     with pytest.raises(ServerError, match="NOTHING WAS UNDONE: 5 rows are not as the log left them"):
         server.script(undo)
@@ -457,7 +457,7 @@ def test_a_later_change_of_the_sign_of_zero_is_left_alone(mysql: MySQLServer) ->
     assert mysql.query("SELECT id FROM small.documents ORDER BY id") == [("1",), ("12",), ("13",)]
 
 
-def test_text_of_which_nothing_tells_the_character_set_comes_back_byte_by_byte(
+def test_text_of_which_nothing_names_the_character_set_comes_back_byte_by_byte(
     mariadb: MariaDBServer,
 ) -> None:
     drop_databases(mariadb)

@@ -166,7 +166,7 @@ def test_a_row_that_others_refer_to_since_is_not_deleted_with_them(server: Serve
     assert all_rows(server) == left
 
 
-def test_nothing_is_undone_if_the_logs_do_not_tell_a_foreign_key(mariadb: MariaDBServer) -> None:
+def test_nothing_is_undone_if_the_logs_do_not_say_a_foreign_key(mariadb: MariaDBServer) -> None:
     undo, _ = referring_undone(mariadb, "DELETE FROM parent WHERE id = 3")
     mariadb.sql(
         "USE small; CREATE TABLE other (p INT, CONSTRAINT untold FOREIGN KEY (p) REFERENCES parent (id)"

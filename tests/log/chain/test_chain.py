@@ -150,21 +150,21 @@ def test_a_file_that_is_not_there_is_a_gap() -> None:
     assert "mysql-bin.000003" in problem.message
 
 
-def test_a_gap_behind_a_stop_shows_by_the_number() -> None:
+def test_a_gap_after_a_stop_shows_by_the_number() -> None:
     (problem,) = chain_problems([log(1, at=10, end="stop"), log(3, at=20, startup=True)])
     assert problem.kind is ChainProblemKind.GAP
     assert "binlog.000002" in problem.message
     assert chain_problems([log(1, at=10, end="stop"), log(2, at=20, startup=True)]) == []
 
 
-def test_a_log_that_was_not_closed_is_told_where_another_follows() -> None:
+def test_a_log_that_was_not_closed_is_reported_where_another_follows() -> None:
     open_one = log(2, at=20, end=None)
     (problem,) = chain_problems([log(1, at=10), open_one, log(3, at=30, startup=True)])
     assert problem.kind is ChainProblemKind.NOT_CLOSED
     assert chain_problems([log(1, at=10), open_one]) == []
 
 
-def test_gtids_that_a_later_log_does_not_know_are_told() -> None:
+def test_gtids_that_a_later_log_does_not_know_are_reported() -> None:
     uuid = b.UUID_TEXT
     files = [log(1, at=10, previous=f"{uuid}:1-50"), log(2, at=20, previous=f"{uuid}:1-40:48-60")]
     (problem,) = chain_problems(files)
@@ -194,7 +194,7 @@ def test_mariadbs_list_may_go_back_to_a_number_in_the_log_and_lack_a_deleted_dom
     assert [problem.message.split()[2] for problem in problems] == ([lost] if lost else [])
 
 
-def test_a_log_given_twice_is_told() -> None:
+def test_a_log_given_twice_is_reported() -> None:
     files = order_files([log(2, at=20), log(1, at=10), log(2, at=20)])
     assert names(files) == ["binlog.000001", "binlog.000002", "binlog.000002"]
     assert [problem.kind for problem in chain_problems(files)] == [ChainProblemKind.REPEATED]

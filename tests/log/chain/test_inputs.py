@@ -144,7 +144,7 @@ def test_of_a_replica_s_folder_the_binary_logs_are_taken(folder: Path) -> None:
     assert expand_paths([str(folder)]) == [str(folder / "host-relay-bin.000001")]
 
 
-def test_a_folder_without_logs_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_logs_is_reported(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("none")
     with pytest.raises(AbsentError, match="found none"):
         expand_paths([str(tmp_path)])

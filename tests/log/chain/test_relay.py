@@ -137,7 +137,7 @@ def test_a_transaction_whose_end_is_missing_is_cut() -> None:
         assert caught.value.path == logs[cut - 1]
 
 
-def test_cut_and_copied_logs_give_only_errors_that_are_told(tmp_path: Path) -> None:
+def test_cut_and_copied_logs_give_only_errors_that_are_reported(tmp_path: Path) -> None:
     for path in relay_logs("mariadb-10.11"):
         shutil.copy(path, tmp_path)
     logs = sorted(str(path) for path in tmp_path.iterdir())
@@ -165,7 +165,7 @@ def damaged_at(folder: Path, log: int, position: int) -> list[str]:
     [(0, 256, {None}), (1, 1062, {"0-10-4"})],
     ids=["another log", "the same log"],
 )
-def test_logs_are_joined_behind_damage_where_it_is_passed_over(
+def test_logs_are_joined_after_damage_where_it_is_passed_over(
     tmp_path: Path, log: int, position: int, lost: set[str]
 ) -> None:
     logs = damaged_at(tmp_path, log, position)

@@ -141,7 +141,7 @@ def test_check_finds_what_is_missing_changed_or_incomplete(root: Path) -> None:
         assert "the dump is incomplete" in ended.err
 
 
-def test_a_part_that_is_missing_between_dumps_is_told(root: Path) -> None:
+def test_a_part_that_is_missing_between_dumps_is_reported(root: Path) -> None:
     middle = root / "2026-11-21-10-00-00-1"
     for file in middle.iterdir():
         file.unlink()

@@ -31,7 +31,7 @@ def chain(logged: str, before: str = "") -> ChainGtids:
         ([chain("0-2-96..150,7-2-1"), chain("0-1-1..95,7-1-5")], [0, 1]),
     ],
 )  # fmt: skip
-def test_chains_are_in_the_order_that_their_gtids_tell(chains: list[ChainGtids], order: list[int]) -> None:
+def test_chains_are_in_the_order_of_their_gtids(chains: list[ChainGtids], order: list[int]) -> None:
     assert in_turn(chains) == order
 
 

@@ -118,7 +118,7 @@ def test_a_compressed_log_cut_or_changed_anywhere_gives_an_answer_or_an_error(na
         damaged[offset] ^= 0x55
 
 
-def test_a_checksum_that_does_not_match_is_told_with_both_values() -> None:
+def test_a_checksum_that_does_not_match_is_reported_with_both_values() -> None:
     data = bytearray(cut_log(CUT[0]))
     start = read(bytes(data), Level.LEVEL_EVENTS).transactions[2][0]
     data[start + 30] ^= 1
@@ -185,7 +185,7 @@ def test_no_bit_of_any_events_length_hides_a_transaction_of_a_log_in_use(name: s
 
 
 @pytest.mark.parametrize("name", IN_USE)
-def test_salvage_has_the_transactions_behind_an_event_whose_length_points_past_the_end(name: str) -> None:
+def test_salvage_has_the_transactions_after_an_event_whose_length_points_past_the_end(name: str) -> None:
     data = in_use(name)
     whole = read(data, Level.LEVEL_TABLES).transactions
     for at in [at for at in events_of(data) if whole[0][0] <= at]:

@@ -296,7 +296,7 @@ def test_each_damage_names_what_was_lost_at_it_where_nothing_whole_stands_betwee
     assert (str(second.lost), second.gtid) == (f"{uuid}:101-102", f"{uuid}:101")
 
 
-def test_without_gtids_reading_goes_on_at_begin_or_behind_an_end() -> None:
+def test_without_gtids_reading_goes_on_at_begin_or_after_an_end() -> None:
     """In a log of 5.6 what follows damage may be of any transaction: only what surely begins is taken."""
     rows = (b.table_map(), b.rows(1, 2, 3))
     before = (b.BEGIN, *rows)
@@ -317,7 +317,7 @@ def test_without_gtids_reading_goes_on_at_begin_or_behind_an_end() -> None:
     ]
 
 
-def test_without_gtids_a_statement_behind_damage_waits_for_what_surely_begins() -> None:
+def test_without_gtids_a_statement_after_damage_waits_for_what_surely_begins() -> None:
     data = bytearray(b.whole_log(b.CREATE, b.CREATE, b.INSERT, *TRANSACTION, version="5.6.51-log"))
     start = len(b.whole_log(b.CREATE))
     data[start : start + 19] = bytes(19)

@@ -142,7 +142,7 @@ def test_an_index_file_cut_anywhere_is_not_used(tmp_path: Path) -> None:
             assert not is_true(data[:size], file), size
 
 
-def test_a_damaged_block_is_told_and_the_log_is_read(tmp_path: Path) -> None:
+def test_a_damaged_block_is_reported_and_the_log_is_read(tmp_path: Path) -> None:
     log = indexed(LOG, tmp_path)
     index = index_of(log)
     flip(index, 100)
@@ -158,7 +158,7 @@ def test_a_damaged_block_is_told_and_the_log_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"\xfebin" * 20, b"x" * 5000])
-def test_what_is_no_index_file_is_told_and_left_aside(content: bytes, tmp_path: Path) -> None:
+def test_what_is_no_index_file_is_reported_and_left_aside(content: bytes, tmp_path: Path) -> None:
     log = Path(shutil.copy(LOG, tmp_path))
     index_of(log).write_bytes(content)
     warnings: list[BinxError] = []

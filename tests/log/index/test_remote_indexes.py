@@ -73,7 +73,7 @@ def test_a_log_there_plain_and_compressed_is_taken_once_and_relay_logs_are_not(a
     assert taken == ["b.000001", "b.000002.gz"]
 
 
-def test_a_folder_there_without_logs_is_told(archived: Bucket) -> None:
+def test_a_folder_there_without_logs_is_reported(archived: Bucket) -> None:
     archived.client.put_object(Bucket=archived.name, Key="none/readme", Body=b"any")
     with pytest.raises(AbsentError, match="found none"):
         expand_paths([folder(archived, "none/")])
@@ -127,7 +127,7 @@ def _bytes_read(uri: str, use: IndexUse | None, output: Path, monkeypatch: pytes
     return total
 
 
-def test_an_index_file_there_that_is_of_another_log_is_told_and_left_aside(archived: Bucket) -> None:
+def test_an_index_file_there_that_is_of_another_log_is_reported_and_left_aside(archived: Bucket) -> None:
     first, second = objects(archived, ".binx")[:2]
     log = LOGS[0].read_bytes()
     archived.client.put_object(Bucket=archived.name, Key="stale/mysql-bin.000001", Body=log)

@@ -205,7 +205,7 @@ def test_a_log_without_transactions_is_an_empty_table() -> None:
     assert table.schema == index_schema()
 
 
-def test_a_start_behind_4_gib_is_refused_and_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_beyond_4_gib_is_refused_and_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     with BinlogFile.open(str(SHOP[0])) as file:
         scan = Scan(file, Level.LEVEL_INDEX)
         (table,) = scan

@@ -37,7 +37,7 @@ def test_files_whose_previous_gtids_hold_all_that_is_wanted_are_not_searched() -
     assert len(found.transactions) == 1
 
 
-def test_of_gtids_behind_the_limit_none_is_said_to_be_missing() -> None:
+def test_of_gtids_beyond_the_limit_none_is_said_to_be_missing() -> None:
     wanted = GtidSet.parse(f"{gtid_of('mysql-9.7', 5)},{gtid_of('mysql-9.7', 1_000)}")
     for limit, missing in [(1, ""), (2, ""), (3, gtid_of("mysql-9.7", 999_999))]:
         more = wanted | GtidSet.parse(gtid_of("mysql-9.7", 999_999))
@@ -62,7 +62,7 @@ def test_excluded_gtids_are_left_out_and_transactions_without_gtid_are_not() -> 
     assert search(Selection(gtids=excluded), [anonymous]).transactions == []
 
 
-def test_tags_tell_gtids_apart() -> None:
+def test_tags_distinguish_gtids() -> None:
     path = SMALL / "tagged_gtids.binlog"
     everything = search(Selection(), [path]).gtids
     tagged = [gtid for gtid in everything if gtid is not None and gtid.count(":") == 2]

@@ -68,7 +68,7 @@ def test_a_time_without_a_zone_is_in_utc(text: str, moment: datetime) -> None:
         ("@1795253400", "2026-11-21T09:30:00Z"),
     ],
 )
-def test_a_time_may_have_its_zone_behind_it(text: str, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_may_have_its_zone_after_it(text: str, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     time.tzset()
     try:
@@ -91,7 +91,7 @@ def test_a_time_may_have_its_zone_behind_it(text: str, moment: str, monkeypatch:
         ("", "a time such as"),
     ],
 )
-def test_a_time_that_its_zone_does_not_tell_is_a_usage_error(text: str, told: str) -> None:
+def test_a_time_that_its_zone_leaves_open_is_a_usage_error(text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         parse_zoned_time(text)
 
@@ -339,7 +339,7 @@ def test_of_a_damaged_log_comes_the_transaction_that_was_asked_for_or_none(
         assert found in ([], right) or start <= place < end
 
 
-def test_a_gtid_event_with_wrong_bytes_is_told() -> None:
+def test_a_gtid_event_with_wrong_bytes_is_reported() -> None:
     path = SHOPS["mysql-9.7"][1]
     damaged = bytearray(path.read_bytes())
     with BinlogFile.open(str(path)) as file:

@@ -200,7 +200,7 @@ def test_a_definition_fits_by_type_size_and_sign(stored: Column, sql_type: str, 
     assert (names(resolved) == ["a"]) is fits
 
 
-def test_mariadb_types_are_told_by_ddl_alone() -> None:
+def test_mariadb_types_are_known_from_ddl_alone() -> None:
     definition = defined("CREATE TABLE orders (a UUID, b INET6, c INET4)", mariadb=True)
     stored = table_map(
         column(ColumnType.STRING, 16), column(ColumnType.STRING, 16), column(ColumnType.STRING, 4)
@@ -219,7 +219,7 @@ def test_the_hidden_hashes_of_mariadbs_long_unique_keys_are_not_taken_for_a_mism
     assert names(resolve_columns(stored, definition, Flavour.MYSQL)) == ["c1", "c2", "c3"]
 
 
-def test_fractions_of_which_mariadbs_table_map_does_not_tell_are_told_by_ddl() -> None:
+def test_fractions_that_mariadbs_table_map_does_not_name_are_known_from_ddl() -> None:
     definition = defined("CREATE TABLE orders (a INT, b TIMESTAMP(2))", mariadb=True)
     stored = table_map(LONG, column(ColumnType.TIMESTAMP))
     assert resolve_columns(stored, definition, Flavour.MARIADB).columns[1].type.fraction == 2
@@ -367,7 +367,7 @@ def test_bytes_that_are_no_text_are_escaped_and_counted(name: str, alone: bool) 
     ],
     ids=["zeros", "halves of characters", "lead bytes at the end"],
 )
-def test_no_value_changes_those_behind_it(values: tuple[bytes, ...]) -> None:
+def test_no_value_changes_those_after_it(values: tuple[bytes, ...]) -> None:
     for name in SETS:
         assert text_column(name, values) == expected(name, values), name
 

@@ -226,7 +226,7 @@ def test_bytes_that_became_text_are_written_as_hex() -> None:
     assert cast.column(0).to_pylist() == ["00ff", None]
 
 
-def test_which_columns_an_image_has_is_told_by_their_places_in_the_united_schema() -> None:
+def test_which_columns_an_image_has_is_said_by_their_places_in_the_united_schema() -> None:
     """Row images MINIMAL: a column that was dropped or moved stands elsewhere than in its own version."""
     system = [pa.field("_row", pa.int64()), pa.field("_present", pa.binary())]
     first = pa.schema([*system, *(pa.field(name, pa.int32()) for name in "abcdefghi")])

@@ -313,7 +313,7 @@ def test_a_generated_timestamp_takes_null_in_mariadb_even_with_old_defaults(mari
     assert definition.columns[1].nullable is mariadb
 
 
-def test_a_charset_that_nothing_tells_is_none() -> None:
+def test_a_charset_that_nothing_names_is_none() -> None:
     definition = known(catalog_of("CREATE TABLE t (a TEXT, b BLOB)"), "shop", "t")
     assert [column.charset for column in definition.columns] == [None, "binary"]
 
@@ -383,7 +383,7 @@ def test_the_first_timestamp_follows_the_clock_after_any_alter_of_old_defaults(
     assert found == clocks
 
 
-def test_system_versioning_keeps_hidden_columns_behind_all_others() -> None:
+def test_system_versioning_keeps_hidden_columns_after_all_others() -> None:
     # As mariadb-binlog --print-table-metadata shows it.
     catalog = catalog_of(
         "CREATE TABLE t (a INT PRIMARY KEY, b INT) WITH SYSTEM VERSIONING",

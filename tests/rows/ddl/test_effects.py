@@ -98,7 +98,7 @@ def test_renames_stand_in_their_order() -> None:
         ("CONVERT TABLE w TO PARTITION p0 VALUES LESS THAN (9)", ("shop", "w")),
     ],
 )
-def test_partitions_that_come_or_go_are_told(clause: str, target: tuple[str, str] | None) -> None:
+def test_partitions_that_come_or_go_are_reported(clause: str, target: tuple[str, str] | None) -> None:
     all_found = effects(TABLE, f"ALTER TABLE t {clause}")
     effect = next(effect for effect in all_found if effect.action == "partitions")
     assert effect.table == "t"
@@ -152,7 +152,7 @@ def changes(sql: str, *, table: str = TABLE) -> list[dict[str, Any]]:
     return [said(change) for change in effect.changes]
 
 
-def test_columns_that_are_renamed_or_dropped_are_told_by_their_names_before_and_behind() -> None:
+def test_columns_that_are_renamed_or_dropped_are_named_by_their_names_before_and_after() -> None:
     changed = changes("ALTER TABLE t RENAME COLUMN b TO c, RENAME COLUMN c TO b, DROP a, DROP IF EXISTS zz")
     assert changed == [
         {"action": "renamed", "name": "c", "former": "b"},
@@ -198,7 +198,7 @@ def test_a_column_that_becomes_auto_increment_numbers_the_rows_with_0_or_null(
     ],
 )
 @pytest.mark.parametrize("table", [TABLE, "SELECT 1"])
-def test_an_added_column_tells_what_rows_hold_that_were_there(
+def test_an_added_column_says_what_rows_hold_that_were_there(
     column: str, known: bool, value: str | None, misfit: str | None, table: str
 ) -> None:
     """Also where the table's definition is not known."""
@@ -251,7 +251,7 @@ def test_a_table_made_of_a_query_or_like_another_says_what_is_known() -> None:
     assert (effect.columns, effect.from_query) == (None, True)
 
 
-def test_what_was_not_understood_is_told_with_its_table() -> None:
+def test_what_was_not_understood_is_reported_with_its_table() -> None:
     [effect] = effects(TABLE, "ALTER TABLE t SPLIT INTO 2")
     assert (effect.action, effect.db, effect.table) == ("not_understood", "shop", "t")
     assert effect.reason

@@ -322,7 +322,7 @@ def test_why_a_definition_is_not_taken_is_said() -> None:
             assert "reordered.binlog, offset" in str(definition.unknown)
 
 
-def test_the_moment_is_behind_the_files_name_or_in_the_dumps_comments(tmp_path: Path) -> None:
+def test_the_moment_is_after_the_files_name_or_in_the_dumps_comments(tmp_path: Path) -> None:
     path = tmp_path / "a@b.sql"
     path.write_text(AT_START, "utf-8-sig")
     assert {table.db for table in read_dump(str(path)).tables} == {"small"}

@@ -188,7 +188,7 @@ def test_inserts_of_one_table_that_follow_each_other_are_one_statement_up_to_a_s
 
 
 @pytest.mark.parametrize("name", ["all_types", "json_without_key", "partial_json", "charsets"])
-def test_documents_whose_values_have_types_that_sql_can_give_are_not_told(name: str) -> None:
+def test_documents_whose_values_have_types_that_sql_can_give_are_not_reported(name: str) -> None:
     path = TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog"
     report = write_sql(everything([path]), io.BytesIO(), Catalog())
     assert not [warning for warning in report.warnings if warning.startswith("JSON documents of")]

@@ -164,7 +164,7 @@ def test_times_are_those_of_the_zone(shop: Figures) -> None:
     assert "2026-11-21 18:48:52" in text
 
 
-def test_a_quick_look_and_a_selection_are_told() -> None:
+def test_a_quick_look_and_a_selection_are_named() -> None:
     paths = SHOPS["mariadb-10.11"]
     text = Reader(html_page(figures_of(paths, quick=True))).text
     assert "Quick overview" in text

@@ -53,7 +53,7 @@ def binx(
     env: Mapping[str, str] | None = None,
     prefix: Sequence[str] = (),
 ) -> Ended:
-    """Run a command line in pipes; behind other programs it begins from nothing."""
+    """Run a command line in pipes; after other programs it begins from nothing."""
     if not prefix:
         return _forked(_MAIN, arguments, cwd, stdin, env)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""``--on-damage salvage``: commands go on behind damage, and list what they could not read."""
+"""``--on-damage salvage``: commands go on after damage, and list what they could not read."""
 
 from __future__ import annotations
 

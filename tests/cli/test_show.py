@@ -129,9 +129,9 @@ def test_what_is_not_there_is_reported(shop: Shop) -> None:
     ended = binx("show", "--gtid", f"{source}:70000", *shop.logs)
     assert (ended.code, ended.out) == (4, "")
     assert "not in these files" in ended.err
-    behind = binx("show", "--position", str(shop.logs[0].stat().st_size), shop.logs[0])
-    assert (behind.code, behind.out) == (4, "")
-    assert "no transaction at or after" in behind.err
+    after = binx("show", "--position", str(shop.logs[0].stat().st_size), shop.logs[0])
+    assert (after.code, after.out) == (4, "")
+    assert "no transaction at or after" in after.err
 
 
 def test_nothing_to_show_is_no_failure(shop: Shop, tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_salvage_writes_text_of_all_whole_transactions(
             one.pop("seqno", None)
         assert salvaged == whole
     else:
-        # Generated columns and ON UPDATE are known from DDL alone, and so not behind damage.
+        # Generated columns and ON UPDATE are known from DDL alone, and so not after damage.
         salvaged, whole = (
             re.findall(r"GTID_NEXT *= *'[^']*'|^[A-Z]+ (?:INTO|FROM)? ?`.*?`\.`.*?`", text, re.MULTILINE)
             for text in ((tmp_path / name).read_text("utf-8") for name in ("salvaged", "whole"))

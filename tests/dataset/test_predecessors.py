@@ -73,9 +73,9 @@ def test_any_number_of_jobs_makes_the_same_files(chain: str, jobs: int, tmp_path
     assert [one.source for one in others] == [one.source for one in reports]
     assert told == sorted(told)
     assert told[-1] == sum(path.stat().st_size for path in paths)
-    (one, before), (other, behind_all) = states
+    (one, before), (other, after_all) = states
     assert other.fingerprint() == one.fingerprint()
-    assert (behind_all.epoch, behind_all.seqno) == (before.epoch, before.seqno)
+    assert (after_all.epoch, after_all.seqno) == (before.epoch, before.seqno)
 
 
 @pytest.mark.parametrize("more", [{}, {"where": Condition("id > 3")}])
@@ -216,7 +216,7 @@ def export_alone(folder: Path, paths: list[Path]) -> None:
         export(folder, [path])
 
 
-def behind(folder: Path, path: Path) -> Any:
+def continuation_of(folder: Path, path: Path) -> Any:
     (file,) = open_files([str(path)])
     with file:
         return find_continuation(open_store(str(folder)), file)
@@ -260,7 +260,7 @@ def test_a_log_that_is_still_written_says_nothing_of_what_comes_after(tmp_path: 
     first, second = MYSQL[:2]
     (tmp_path / first.name).write_bytes(first.read_bytes()[:-ROTATE])
     export(tmp_path / "lake", [tmp_path / first.name])
-    assert behind(tmp_path / "lake", second) is None
+    assert continuation_of(tmp_path / "lake", second) is None
 
 
 Spoil = Callable[[dict[str, Any]], object]
@@ -281,12 +281,12 @@ SPOILED: dict[str, Spoil] = {
 def test_only_the_log_right_before_says_what_is_known(spoil: Spoil, tmp_path: Path) -> None:
     first, second = MYSQL[:2]
     export(tmp_path, [first])
-    assert behind(tmp_path, second) is not None
+    assert continuation_of(tmp_path, second) is not None
     (manifest,) = (tmp_path / "_manifest").iterdir()
     told = json.loads(manifest.read_text("utf-8"))
     spoil(told)
     manifest.write_text(json.dumps(told), "utf-8")
-    assert behind(tmp_path, second) is None
+    assert continuation_of(tmp_path, second) is None
 
 
 def test_a_server_whose_id_has_changed_goes_on_where_gtids_say_that_it_is_the_same(tmp_path: Path) -> None:
@@ -296,10 +296,10 @@ def test_a_server_whose_id_has_changed_goes_on_where_gtids_say_that_it_is_the_sa
     told = json.loads(manifest.read_text("utf-8"))
     told["source"]["server_id"] = 1
     manifest.write_text(json.dumps(told), "utf-8")
-    assert behind(tmp_path, second) is not None
+    assert continuation_of(tmp_path, second) is not None
     told["behind"]["gtids_before"] = None
     manifest.write_text(json.dumps(told), "utf-8")
-    assert behind(tmp_path, second) is None
+    assert continuation_of(tmp_path, second) is None
 
 
 def test_tables_that_are_gone_are_not_made_up(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_tables_that_are_gone_are_not_made_up(tmp_path: Path) -> None:
     export(tmp_path, [first])
     for record in (tmp_path / "schemas").glob("tables-*"):
         record.unlink()
-    assert behind(tmp_path, second) is None
+    assert continuation_of(tmp_path, second) is None
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_a_record_that_is_not_what_was_written_is_an_error_with_the_way_out(
     for record in (tmp_path / "schemas").glob("tables-*"):
         record.write_bytes(data)
     with pytest.raises(OutputError, match="delete it and export its log again"):
-        behind(tmp_path, second)
+        continuation_of(tmp_path, second)
 
 
 def test_a_dump_that_is_given_stands_for_all_that_was_known(tmp_path: Path) -> None:
@@ -374,7 +374,7 @@ def test_a_log_that_ends_with_its_servers_death_is_reported_by_its_gtids(
     first.write_bytes(building.whole_log(previous_gtids(0), building.gtid(1), made))
     second.write_bytes(building.whole_log(previous_gtids(known), building.gtid(9), made))
     export(tmp_path / "lake", [first])
-    found = behind(tmp_path / "lake", second)
+    found = continuation_of(tmp_path / "lake", second)
     assert (found is not None) == is_known
     assert found is None or [table.name for table in found.catalog] == ["orders"]
 

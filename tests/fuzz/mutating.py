@@ -1,4 +1,4 @@
-"""Changes to logs that reach what stands behind the first check: events are changed, and their sizes mended.
+"""Changes to logs that reach what stands after the first check: events are changed, and their sizes mended.
 
 Bytes that are changed anywhere make most logs end at the event whose size no longer fits, and compressed
 events unreadable.
@@ -61,7 +61,7 @@ _ZLIB_HEADS = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 
 
 def split(log: bytes, start: int = _MAGIC) -> tuple[list[bytes], bytes]:
-    """The events of a log or of a compressed event, and what is left behind the last whole one."""
+    """The events of a log or of a compressed event, and what is left after the last whole one."""
     events = []
     while len(log) - start >= HEADER_SIZE:
         (size,) = struct.unpack_from("<I", log, start + 9)
@@ -153,22 +153,22 @@ def _sized(event: bytes) -> bytes:
 
 def _with_lengths(events: list[bytes], checksum: int) -> list[bytes]:
     """The same with GTID events that tell how long their transactions are now."""
-    mended, behind = [], 0
+    mended, after = [], 0
     for event in reversed(events):
         if event[4] in _GTID_EVENTS and len(event) >= HEADER_SIZE + checksum:
-            mended.append(_with_length(event, behind, checksum))
-            behind = 0
+            mended.append(_with_length(event, after, checksum))
+            after = 0
         else:
             mended.append(event)
-            behind += len(event)
+            after += len(event)
     return mended[::-1]
 
 
-def _with_length(event: bytes, behind: int, checksum: int) -> bytes:
+def _with_length(event: bytes, after: int, checksum: int) -> bytes:
     stop = len(event) - checksum
     with suppress(BinxError, ValueError, OverflowError):
         body = memoryview(event)[HEADER_SIZE:stop]
         header = parse_header(event, 0)
-        told = rewrite_gtid(body, header, clock=None, following=behind, checksum_size=checksum)
+        told = rewrite_gtid(body, header, clock=None, following=after, checksum_size=checksum)
         return _sized(event[:HEADER_SIZE] + told + event[stop:])
     return event

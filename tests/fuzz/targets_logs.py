@@ -127,7 +127,7 @@ def _lengths_are_right(data: bytes) -> bool:
 
 
 def _claims_what_is_cut(file: BinlogFile, start: int, described: FormatDescription) -> bool:
-    """Whether a transaction behind the last whole one that cannot be walked claims to end within the log."""
+    """Whether a transaction after the last whole one that cannot be walked claims to end within the log."""
     with suppress(BinxError):
         for one in raw_events(file, start, file.size, described):
             left = file.size - one.header.position

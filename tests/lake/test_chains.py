@@ -18,7 +18,7 @@ TOLD = "written between old.000002 and old.000003"
 
 
 def exported(folder: Path, *logs: tuple[str, int, int, int, str]) -> list[Manifest]:
-    """Exports of logs, given as base name, number, begin, end and the next log's name (empty behind STOP)."""
+    """Exports of logs, given as base name, number, begin, end and the next log's name (empty after STOP)."""
     manifests = []
     for base, number, begun, ended, following in logs:
         write_export(folder, Log(number, time=begun), base=base)

@@ -1,4 +1,4 @@
-"""Rows that stay behind a delete, values of other types, and what is told of both."""
+"""Rows that stay after a delete, values of other types, and what is reported of both."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_rows_that_are_kept_can_be_erased_and_a_table_can_begin_to_keep_them(
 
 
 class Later(datetime):
-    """A day behind those of the test's logs."""
+    """A day later than those of the test's logs."""
 
     @classmethod
     def now(cls, tz: Any = None) -> Any:
@@ -293,8 +293,8 @@ def column(kind: str, number: int = 1) -> TableColumn:
 
 
 def after(old: str, new: str, values: pa.Array) -> dict[str, Any]:
-    before, behind = column(old), column(new)
-    epoch = SchemaSpan(None, (behind,), (), (ColumnChange(1, before),))
+    before, after = column(old), column(new)
+    epoch = SchemaSpan(None, (after,), (), (ColumnChange(1, before),))
     rows, _ = converted(pa.table({"v1": values}), SchemaSpan(None, (before,), ()), epoch)
     found: dict[str, Any] = rows.to_pylist()[0]
     return found
@@ -311,8 +311,8 @@ def test_a_value_becomes_what_the_server_makes_of_it(old: str, new: str, value: 
 
 
 def test_null_is_not_known_where_it_is_no_longer_allowed() -> None:
-    before, behind = column("int"), replace(column("int"), nullable=False)
-    epoch = SchemaSpan(None, (behind,), (), (ColumnChange(1, before),))
+    before, after = column("int"), replace(column("int"), nullable=False)
+    epoch = SchemaSpan(None, (after,), (), (ColumnChange(1, before),))
     rows, lost = converted(
         pa.table({"v1": pa.array([None, 5], pa.int32())}), SchemaSpan(None, (before,), ()), epoch
     )
@@ -320,10 +320,10 @@ def test_null_is_not_known_where_it_is_no_longer_allowed() -> None:
 
 
 def test_the_text_of_a_date_that_there_is_not_is_unknown_in_another_type() -> None:
-    before, behind = column("date"), column("datetime")
+    before, after = column("date"), column("datetime")
     rows = pa.table({"v1": pa.array([None, None], pa.date32()), "m1": ["2024-02-31", None]})
     found, _ = converted(
-        rows, SchemaSpan(None, (before,), ()), SchemaSpan(None, (behind,), (), (ColumnChange(1, before),))
+        rows, SchemaSpan(None, (before,), ()), SchemaSpan(None, (after,), (), (ColumnChange(1, before),))
     )
     assert found.to_pylist() == [{"v1": None, "p1": False}, {"v1": None, "p1": True}]
 

@@ -97,7 +97,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, after: int) -> None:
-        """Close all connections behind so many more bytes."""
+        """Close all connections after so many more bytes."""
         self._allowance = after
 
     def stall(self) -> None:

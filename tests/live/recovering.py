@@ -15,7 +15,7 @@ from testdata.small import drop_databases
 from tests.cli.process import binx
 
 FIRST_TIME = 2_000_000_000
-"""MariaDB's commit times are whole seconds: sessions say which, behind the times at which logs are closed."""
+"""MariaDB's commit times are whole seconds: sessions say which, after the times at which logs are closed."""
 
 
 class Moment(NamedTuple):

@@ -52,7 +52,7 @@ class SchemaRound:
             self._run([self._create(self._place(DATABASES[0]))])
 
     def rotate(self, *, last: bool = False) -> None:
-        """Some sessions, and the next log; behind the last no transaction is left prepared."""
+        """Some sessions, and the next log; after the last no transaction is left prepared."""
         random = self._random
         for _ in range(random.randint(8, 16)):
             tables = self._tables()

@@ -24,7 +24,7 @@ OPTIONS = ("--gtid-mode=OFF_PERMISSIVE", "--log-bin-trust-function-creators=1")
 """Transactions with GTIDs and without are taken; functions need no DETERMINISTIC."""
 
 OF_SURROUNDINGS = {"1790", "1837", "1813"}
-"""What a client is told that goes on behind an error, with the GTID of the transaction that failed; and of a
+"""What a client is told that goes on after an error, with the GTID of the transaction that failed; and of a
 tablespace that is there from the run before."""
 
 UTF8MB4_SINCE = (8, 0, 1)

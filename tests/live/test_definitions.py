@@ -36,7 +36,7 @@ Tables = dict[str, list[list[Any]]]
 
 
 class Step(NamedTuple):
-    """A statement that the server logged, and the tables behind it."""
+    """A statement that the server logged, and the tables after it."""
 
     sql: str
     tables: Tables
@@ -95,7 +95,7 @@ def differences(catalog: Catalog, step: Step) -> list[str]:
 
 
 def follow(log: Path, steps: dict[int, Step]) -> str:
-    """The first step behind which the catalog differs, and how; empty where there is none."""
+    """The first step after which the catalog differs, and how; empty where there is none."""
     catalog = Catalog()
     with BinlogFile.open(str(log)) as file:
         decoder = ChangeDecoder(file, catalog, lambda database, table: False)

@@ -213,7 +213,7 @@ def flip(path: Path, at: int | None = None, bits: int = 1) -> None:
 
 
 def flipped(data: bytes, first: int = 0, stride: int = 1) -> Iterator[tuple[int, bytes]]:
-    """The data with each of its bits flipped in turn, behind the place of its byte."""
+    """The data with each of its bits flipped in turn, after the place of its byte."""
     damaged = bytearray(data)
     for bit in range(first * 8, len(data) * 8, stride):
         damaged[bit // 8] ^= 1 << bit % 8

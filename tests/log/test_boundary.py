@@ -74,7 +74,7 @@ ENDS = {
 ROW_CHANGE = [b.table_map(), b.rows(1)]
 
 SENTENCES = {
-    "a DDL is one QUERY behind its GTID": ([b.gtid(), b.CREATE], [Kind.KIND_DDL]),
+    "a DDL is one QUERY after its GTID": ([b.gtid(), b.CREATE], [Kind.KIND_DDL]),
     "a DDL needs no GTID": ([b.CREATE, b.CREATE], [Kind.KIND_DDL, Kind.KIND_DDL]),
     "a DDL may have user variables before it": ([b.gtid(), b.USER_VAR, b.CREATE], [Kind.KIND_DDL]),
     "row changes stand between BEGIN and XID": (
@@ -120,7 +120,7 @@ SENTENCES = {
         [Kind.KIND_DML],
     ),
     "a compressed transaction is a GTID and a payload": ([b.gtid(), b.payload()], [Kind.KIND_DML]),
-    "an INCIDENT may stand behind a GTID or alone": (
+    "an INCIDENT may stand after a GTID or alone": (
         [b.gtid(), b.INCIDENT, b.INCIDENT],
         [Kind.KIND_INCIDENT, Kind.KIND_INCIDENT],
     ),
@@ -142,7 +142,7 @@ SENTENCES = {
         [Kind.KIND_DML],
     ),
     "a statement on a table without transactions stands alone": ([b.INSERT], [Kind.KIND_DML]),
-    "a statement may stand behind comments": (
+    "a statement may stand after comments": (
         [b.query("/* one */ -- two\nINSERT INTO t VALUES (1)"), b.query("/*Metabase*/ UPDATE t SET a = 1")],
         [Kind.KIND_DML, Kind.KIND_DML],
     ),
@@ -150,7 +150,7 @@ SENTENCES = {
         [b.query("/*!40000 INSERT */ t"), b.query("/*M!100100 INSERT */ t")],
         [Kind.KIND_DDL, Kind.KIND_DDL],
     ),
-    "INTVAR belongs to the statement behind it": ([b.INTVAR, b.RAND, b.INSERT], [Kind.KIND_DML]),
+    "INTVAR belongs to the statement after it": ([b.INTVAR, b.RAND, b.INSERT], [Kind.KIND_DML]),
     "rows without BEGIN end with their statement": (
         [b.table_map(), b.rows(1, end=False), b.rows(2), b.CREATE],
         [Kind.KIND_DML, Kind.KIND_DDL],

@@ -63,7 +63,7 @@ class Watched(Bytes):
 
 
 def with_checksums(log: bytes) -> bytes:
-    """The same log with a checksum behind each event, and positions that are right."""
+    """The same log with a checksum after each event, and positions that are right."""
     logged = bytearray(b.NO_CHECKSUM.read_bytes()[:4])
     at = 4
     while at < len(log):
@@ -231,7 +231,7 @@ def source() -> Repeated:
     return Repeated()
 
 
-def behind(source: Repeated, number: int) -> int:
+def start_of(source: Repeated, number: int) -> int:
     """Where the first transaction of a repeat begins."""
     return len(source.head) + number * len(source.body)
 
@@ -243,7 +243,7 @@ def last_table(source: Repeated) -> TransactionTable:
     for table in Scan(BinlogFile(source), Level.LEVEL_INDEX, verify=False):
         for index in (0, len(table) - 1):
             number, place = divmod(found + index, len(source.starts))
-            assert table.value("start", index) == behind(source, number) + source.starts[place]
+            assert table.value("start", index) == start_of(source, number) + source.starts[place]
         found += len(table)
     assert found == source.repeats * len(source.starts)
     return table
@@ -254,7 +254,7 @@ def test_every_transaction_is_found_where_it_is(source: Repeated, last_table: Tr
 
 
 def test_a_slice_from_beyond_4_gib_has_the_bytes_from_there(source: Repeated, tmp_path: Path) -> None:
-    place = behind(source, source.repeats - 1) + source.starts[3]
+    place = start_of(source, source.repeats - 1) + source.starts[3]
     assert place > FOUR_GIB
     chain = [ChainLog.of(BinlogFile(source))]
     selection = Selection(start=Position(None, place), limit=1)

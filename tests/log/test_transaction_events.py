@@ -195,7 +195,7 @@ def test_a_dump_names_its_position(compressed: bool, tmp_path: Path) -> None:
 
 
 def test_a_position_that_is_read_only_in_part_is_none(tmp_path: Path) -> None:
-    """As behind a set of GTIDs of many sources: only the beginning of a dump is read."""
+    """As after a set of GTIDs of many sources: only the beginning of a dump is read."""
     path = tmp_path / "dump.sql"
     position = "-- CHANGE MASTER TO MASTER_LOG_FILE='mysql-bin.000001', MASTER_LOG_POS=888"
     # The last of its digits is the first byte that is not read.

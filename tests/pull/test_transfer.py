@@ -31,7 +31,7 @@ def logs_of(folder: str) -> list[bytes]:
 def pulled(
     data: bytes, to: Path, until: LogPosition | None, *, semi_sync: bool = False, ends: bool = False
 ) -> tuple[Progress, bytes]:
-    """Take what a server sends, behind what is there; how far it came, and what the server heard."""
+    """Take what a server sends, after what is there; how far it came, and what the server heard."""
     progress = Progress()
     with Sender(data, ends=ends) as sender:
         tail = read_tail(to)

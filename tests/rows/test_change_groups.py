@@ -28,7 +28,7 @@ _TABLE_ID = (9).to_bytes(6, "little")
 
 
 class Column(NamedTuple):
-    """A column of a table map; its values take ``width`` bytes, or up to so many behind a size."""
+    """A column of a table map; its values take ``width`` bytes, or up to so many after a size."""
 
     defined: str
     number: ColumnType
@@ -102,7 +102,7 @@ def values(draw: st.DrawFn) -> tuple[Column, list[bytes]]:
 
 
 def decoded(column: Column, written: list[bytes], *, lacks_one: bool) -> list[object] | str:
-    """What rows of the column and an INT behind it hold, or what is wrong with them."""
+    """What rows of the column and an INT after it hold, or what is wrong with them."""
     described = bytes([2, column.number, ColumnType.LONG, len(column.metadata)]) + column.metadata + b"\x03"
     table_map = building.event(19, _TABLE_ID + b"\0\0\x04shop\0\x06images\0" + described)
     filler = b"" if lacks_one else struct.pack("<i", 7)
@@ -238,7 +238,7 @@ STRING, ENUM, SET = 254, 247, 248
 
 
 def body(kind: int, *metadata: int) -> bytes:
-    """A table map's body of ``shop.t`` with one column, behind table id and flags."""
+    """A table map's body of ``shop.t`` with one column, after table id and flags."""
     return b"\x04shop\0\x01t\0" + bytes([1, kind, len(metadata), *metadata]) + b"\0"
 
 

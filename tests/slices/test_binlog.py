@@ -52,7 +52,7 @@ def test_all_of_a_servers_first_file_is_that_file_but_for_notes_about_itself(fol
         assert data == original[: len(data)]
         assert parse_header(original, len(data)).type == EventType.ROTATE
         return
-    # The checkpoint behind the empty list is about the file, so that all positions move by its size.
+    # The checkpoint after the empty list is about the file, so that all positions move by its size.
     head = parse_header(original, 4).end
     head = parse_header(original, head).end
     assert data[:head] == original[:head]

@@ -239,7 +239,7 @@ def test_changes_are_swapped_and_turned_round_and_twice_they_are_as_they_were(
 
 def test_the_definition_says_the_bytes_of_times_that_the_log_does_not(tmp_path: Path) -> None:
     log = TESTDATA / "mariadb-10.11" / "small" / "times_with_fractions.binlog"
-    # Up to the log's only UPDATE, as an ALTER TABLE behind it gives these columns other sizes.
+    # Up to the log's only UPDATE, as an ALTER TABLE after it gives these columns other sizes.
     earlier, undoing = tmp_path / "earlier.binlog", tmp_path / "undo.binlog"
     with open_chain([str(log)]) as chain:
         extract(chain, Selection(gtids=GtidSet.parse("0-10-1..5")), str(earlier))

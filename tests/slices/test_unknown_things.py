@@ -94,12 +94,12 @@ def with_column_type_of_one(number: int) -> Change:
 
 
 def with_metadata(event: bytes) -> Iterator[bytes]:
-    """A field of the unknown type 99 behind the others of every table map."""
+    """A field of the unknown type 99 after the others of every table map."""
     yield event[:-CRC] + b"\x63\x02ab" + event[-CRC:] if event[TYPE] == TABLE_MAP else event
 
 
 def with_status_variable(event: bytes) -> Iterator[bytes]:
-    """The unknown status variable 200 behind the others of every statement."""
+    """The unknown status variable 200 after the others of every statement."""
     if event[TYPE] == QUERY:
         (size,) = struct.unpack_from("<H", event, 19 + 11)
         end = 19 + 13 + size

@@ -91,7 +91,7 @@ def cluster(folder: Path, settings: Mapping[str, str]) -> Iterator[Callable[...,
 
 
 def answer_of(stream: IO[str] | None) -> list[str]:
-    """What a command printed, and its exit code behind it."""
+    """What a command printed, and its exit code after it."""
     lines: list[str] = []
     for line in stream or ():
         lines.append(line.rstrip("\n"))

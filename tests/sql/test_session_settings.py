@@ -13,9 +13,9 @@ def test_bytes_of_a_multi_byte_character_set_are_read_by_the_client_as_the_serve
     session = SqlSession(parse_format(samples.MYSQL_FORMAT, 0))
     session.start()
     assert session.for_bytes("utf8mb4") == ("", "")
-    before, behind = session.for_bytes("gbk")
+    before, after = session.for_bytes("gbk")
     assert before == "/*!\\C gbk */;\nSET @@session.character_set_client='gbk';\n"
-    assert behind == "/*!\\C utf8mb4 */;\nSET NAMES utf8mb4;\n"
+    assert after == "/*!\\C utf8mb4 */;\nSET NAMES utf8mb4;\n"
     assert "character_set_connection='utf8mb4'" in session.for_rows(0)
 
 

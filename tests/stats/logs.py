@@ -1,4 +1,4 @@
-"""Small binary logs that tests make up: statements of any time, connection and size behind a real header."""
+"""Small binary logs that tests make up: statements of any time, connection and size after a real header."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def parsed(event: bytes, body: bytes) -> Gtid:
 
 
 def following(event: bytes) -> int:
-    """Bytes of the transaction behind its GTID event, by the length that the server wrote."""
+    """Bytes of the transaction after its GTID event, by the length that the server wrote."""
     return (parsed(event, bytes(body_of(event))).transaction_length or 0) - len(event)
 
 

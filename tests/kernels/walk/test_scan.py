@@ -24,7 +24,7 @@ WALKED = read(PLAIN, Level.LEVEL_EVENTS).transactions
 
 
 def length_field(start: int) -> int:
-    """Where the length stands in a GTID event with one timestamp: behind flags, UUID, number, clock type, two
+    """Where the length stands in a GTID event with one timestamp: after flags, UUID, number, clock type, two
     clocks and the timestamp's 7 bytes."""
     return start + 19 + 1 + 16 + 8 + 1 + 8 + 8 + 7
 
@@ -149,11 +149,11 @@ def test_a_body_cut_anywhere_is_an_error_or_an_answer(event: bytes, level: Level
 @pytest.mark.parametrize("number", [0, MYSQL_MAX_NUMBER + 1, (1 << 64) - 1])
 def test_a_number_that_no_server_gives_is_damage(number: int, level: Level) -> None:
     """As of a GTID set, which the transactions of a log are gathered in."""
-    behind = (b.BEGIN, b.table_map(), b.rows(1), b.xid())
-    most = read(b.whole_log(b.gtid(MYSQL_MAX_NUMBER), *behind), level)
+    after = (b.BEGIN, b.table_map(), b.rows(1), b.xid())
+    most = read(b.whole_log(b.gtid(MYSQL_MAX_NUMBER), *after), level)
     assert most.error is None
     assert [one[3] for one in most.transactions] == [MYSQL_MAX_NUMBER]
-    reading = read(b.whole_log(b.gtid(number), *behind), level)
+    reading = read(b.whole_log(b.gtid(number), *after), level)
     assert isinstance(reading.error, DamagedError)
     assert "number" in reading.error.message
 

@@ -3,7 +3,7 @@
 ``KILLS=30 pytest tests/live/lake/test_load_kills.py`` kills so many loads into each kind of place; without
 KILLS, one into a folder. Half of the kills leave Spark's Java alone for as long as it takes to notice, so
 that the next load meets it. Loads that are to be killed are processes of their own; what comes before
-and behind them shares one session, which a load takes most of its time to start.
+and after them shares one session, which a load takes most of its time to start.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class UndoRound:
         return self._undo(made, mistake, before, history, since)
 
     def _make_mistake(self) -> list[Rows]:
-        """Change rows; gives what they were behind each statement that was not rolled back."""
+        """Change rows; gives what they were after each statement that was not rolled back."""
         history: list[Rows] = []
         savepoint = 0
         with Connection(self.server) as session:

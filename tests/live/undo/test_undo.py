@@ -224,7 +224,7 @@ def test_nothing_is_undone_if_rows_were_changed_since_and_the_client_names_them(
     with pytest.raises(ServerError, match="NOTHING WAS UNDONE: 5 rows are not as the log left them"):
         server.script(undo)
     assert rows(server) == AS_LEFT
-    # A client that goes on behind errors undoes nothing either.
+    # A client that goes on after errors undoes nothing either.
     assert len(server.attempt(undo)) == 1
     assert rows(server) == AS_LEFT
 

@@ -58,7 +58,7 @@ class Workload:
         self.tables: list[Table] = []
 
     def steps(self) -> Iterator[Step]:
-        """All sessions, one behind the other."""
+        """All sessions, one after the other."""
         for setting in first_settings(self._random, mariadb=self._mariadb):
             yield _step(setting, must=True)
         yield from self._create()

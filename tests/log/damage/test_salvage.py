@@ -301,8 +301,8 @@ def test_without_gtids_reading_goes_on_at_begin_or_after_an_end() -> None:
     rows = (b.table_map(), b.rows(1, 2, 3))
     before = (b.BEGIN, *rows)
     lost = b.event(29, bytes(50))
-    behind = (*rows, b.xid(), b.CREATE, b.BEGIN, *rows, b.xid(), b.INSERT, b.STOP)
-    data = bytearray(b.whole_log(*before, lost, *behind, version="5.6.51-log"))
+    after = (*rows, b.xid(), b.CREATE, b.BEGIN, *rows, b.xid(), b.INSERT, b.STOP)
+    data = bytearray(b.whole_log(*before, lost, *after, version="5.6.51-log"))
     start = len(b.whole_log(*before))
     data[start : start + len(lost)] = bytes(len(lost))
     salvaged = Salvaged(bytes(data))
@@ -328,8 +328,8 @@ def test_without_gtids_a_statement_after_damage_waits_for_what_surely_begins() -
 
 def test_rows_whose_table_map_is_damaged_are_never_read_by_another_map() -> None:
     before = (b.gtid(1), *TRANSACTION, b.gtid(2), b.BEGIN)
-    behind = (b.rows(7), b.xid(), b.gtid(3), *TRANSACTION, b.STOP)
-    data = bytearray(b.whole_log(*before, b.table_map(table_id=9), *behind))
+    after = (b.rows(7), b.xid(), b.gtid(3), *TRANSACTION, b.STOP)
+    data = bytearray(b.whole_log(*before, b.table_map(table_id=9), *after))
     data[len(b.whole_log(*before)) + 19] ^= 0x40
     salvaged = Salvaged(bytes(data))
     assert salvaged.gtids == [f"{b.UUID_TEXT}:1", f"{b.UUID_TEXT}:3"]

@@ -277,7 +277,7 @@ def test_a_search_finds_the_same_with_index_files(
     selection = data.draw(selections(server, first, [ends.file.name for ends in plain]))
     with_index, without = found(indexed, selection), found(plain, selection)
     assert with_index[:3] == without[:3]
-    # A search that is complete ends at once; of positions behind it may have seen some.
+    # A search that is complete ends at once; of positions beyond it may have seen some.
     assert set(with_index[3]) <= set(without[3])
     if selection.gtids is None and selection.limit is None:
         assert with_index[3] == without[3]

@@ -252,7 +252,7 @@ LOGS = [
     *SHOPS["mariadb-10.11"],
     *sorted(SMALL.glob("*.00*")),
     *sorted((TESTDATA / "mysql-9.7" / "relay").glob("*.0*")),
-    # Those behind begin inside a transaction.
+    # Those after it begin inside a transaction.
     *sorted((TESTDATA / "mariadb-10.11" / "relay").glob("*.0*"))[:2],
 ]
 IDS = [f"{log.parent.parent.name}-{log.parent.name}-{log.name}" for log in LOGS]

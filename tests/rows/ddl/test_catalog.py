@@ -141,7 +141,7 @@ def test_mariadb_redefines_columns_that_the_same_statement_adds(clauses: str, co
 def test_texts_of_a_session_whose_collation_is_binary_are_bytes_of_the_column(
     statements: list[str], members: tuple[str, ...]
 ) -> None:
-    """As MySQL 9.7 and MariaDB 10.11 show them behind ``SET collation_connection = binary``."""
+    """As MySQL 9.7 and MariaDB 10.11 show them after ``SET collation_connection = binary``."""
     context = StatementContext(literals="binary", client="utf8mb4")
     definition = known(catalog_of(*statements, context=context), "shop", "t")
     assert definition.columns[0].members == members
@@ -251,7 +251,7 @@ def test_a_copy_moves_on_by_itself() -> None:
 
 
 def test_a_statement_that_failed_and_is_logged_has_dropped_the_table() -> None:
-    """MariaDB logs a CREATE OR REPLACE that fails behind its DROP, with its error."""
+    """MariaDB logs a CREATE OR REPLACE that fails after its DROP, with its error."""
     catalog = catalog_of("CREATE TABLE t (a INT)", "CREATE TABLE other (a INT)")
     failed = MARIADB._replace(failed=True)
     changes = catalog.apply("CREATE OR REPLACE TABLE t (a BLOB, PRIMARY KEY (a))", "shop", failed)

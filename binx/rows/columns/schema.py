@@ -303,6 +303,20 @@ class ChangeKind(Enum):
     UNPARSED = "unparsed"
 
 
+class ColumnClause(NamedTuple):
+    """What the clauses of an ALTER TABLE that name a column did to it.
+
+    Attributes:
+        former: its name before; None if it was added.
+        name: its name after; None if it was dropped.
+        column: the column after; None if no clause defines it.
+    """
+
+    former: str | None
+    name: str | None
+    column: ColumnDefinition | None = None
+
+
 class Change(NamedTuple):
     """A table changed by a statement.
 
@@ -313,6 +327,8 @@ class Change(NamedTuple):
         definition: the table's new definition; None if it was dropped.
         previous: the definition before; None if there was none.
         reason: for UNPARSED, why the statement was not understood.
+        clauses: what the clauses of an ALTER TABLE did to columns that they name; None if the columns before
+            are not known.
     """
 
     kind: ChangeKind
@@ -321,6 +337,7 @@ class Change(NamedTuple):
     definition: TableDefinition | None = None
     previous: TableDefinition | None = None
     reason: str | None = None
+    clauses: tuple[ColumnClause, ...] | None = None
 
 
 NO_AUTO_VALUE_ON_ZERO = 0x80000

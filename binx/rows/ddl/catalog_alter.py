@@ -7,10 +7,11 @@ then new and moved columns are placed, by their new names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from binx.rows.columns.schema import (
+    ColumnClause,
     ColumnDefinition,
     Default,
     DefaultKind,
@@ -150,6 +151,7 @@ class _Alteration:
         self.period = table.period
         self.primary = table.primary
         self.checks = table.checks
+        self.named: dict[_AlteredColumn, bool] = {}
         self.clocked: dict[str, ColumnDefinition] = {}
         self.zero: set[str] = set()
 
@@ -321,12 +323,16 @@ class _Alteration:
             match action:
                 case DropColumn():
                     dropped += self._find_old(action.name, action.if_exists)
+                    self._name(dropped)
                 case RenameColumn():
-                    renames += [(entry, action.new) for entry in self._find_old(action.old, action.if_exists)]
+                    found = self._find_old(action.old, action.if_exists)
+                    renames += [(entry, action.new) for entry in found]
+                    self._name(found)
                 case ChangeColumn():
                     if not self._changes_added(action, moved):
                         for entry in self._find_old(action.old, action.if_exists):
                             renames.append((entry, action.column.name))
+                            self._name([entry], is_defined=True)
                             column = self._resolve(action.column, self.table.column(action.old))
                             entry.column = column._replace(added=entry.column.added)
                             moved += [(entry, action.position)] if action.position is not None else []
@@ -336,7 +342,9 @@ class _Alteration:
                     name = action.column.name
                     is_there = self._existed(name) or any(same_name(other, name) for other in declared)
                     if not (action.if_not_exists and is_there):
-                        moved.append((_AlteredColumn(None, self._added(action.column)), action.position))
+                        entry = _AlteredColumn(None, self._added(action.column))
+                        moved.append((entry, action.position))
+                        self._name([entry], is_defined=True)
                     declared.append(name)
                 case AlterColumn():
                     may_be_missing = action.if_exists or self._adds(action.name)
@@ -347,13 +355,27 @@ class _Alteration:
             entry.column = entry.column._replace(name=new)
         return moved
 
+    def _name(self, columns: Iterable[_AlteredColumn], *, is_defined: bool = False) -> None:
+        """Record that a clause names columns, and whether it defines them."""
+        for column in columns:
+            self.named[column] = is_defined or self.named.get(column, False)
+
+    def clauses(self, table: TableDefinition) -> Iterator[ColumnClause]:
+        """Yield what the clauses did to columns, in their order; the table is the result."""
+        for entry, is_defined in self.named.items():
+            if entry not in self.entries:
+                yield ColumnClause(entry.old_name, None)
+            else:
+                name = entry.column.name
+                yield ColumnClause(entry.old_name, name, table.column(name) if is_defined else None)
+
     def _added(self, spec: ColumnSpec) -> ColumnDefinition:
         """Return an added column, with the value that existing rows get in it."""
         column = self._resolve(spec)
         for action in self.actions if self._adds(spec.name) else ():
             if isinstance(action, AlterColumn) and same_name(action.name, spec.name):
                 column = _altered(column, action, self.context)
-        return column._replace(added=added_default(spec, column, self.context))
+        return column._replace(added=_added_default(spec, column, self.context))
 
     def _adds(self, name: str) -> bool:
         """Whether the statement adds a column, to which MariaDB's ALTER COLUMN in it then applies."""
@@ -361,13 +383,19 @@ class _Alteration:
         return self.context.mariadb and any(same_name(column, name) for column in columns)
 
     def _changes_added(self, action: ChangeColumn, moved: _Moved) -> bool:
-        """Redefine a column that the same statement adds, as MariaDB allows; return whether it does."""
-        if not self.context.mariadb or action.if_exists or self._existed(action.old):
+        """Redefine a column that the same statement adds, as MariaDB allows; return whether it does.
+
+        It may have the name of one that the statement drops (sql/sql_table.cc, mysql_prepare_alter_table).
+        """
+        drops = (other.name for other in self.actions if isinstance(other, DropColumn))
+        is_there = self._existed(action.old) and not any(same_name(name, action.old) for name in drops)
+        if not self.context.mariadb or action.if_exists or is_there:
             return False
         for index, (entry, _) in enumerate(moved):
             if entry.old_name is None and same_name(entry.column.name, action.old):
                 del moved[index]
-                moved.append((_AlteredColumn(None, self._added(action.column)), action.position))
+                entry.column = self._added(action.column)
+                moved.append((entry, action.position))
                 return True
         return False
 
@@ -511,7 +539,7 @@ class _Alteration:
             self.primary = index_of(key, "PRIMARY")
 
 
-def added_default(spec: ColumnSpec, column: ColumnDefinition, context: StatementContext) -> Default:
+def _added_default(spec: ColumnSpec, column: ColumnDefinition, context: StatementContext) -> Default:
     """Return the value that existing rows get in an added column."""
     if spec.numbered or column.generated is not None:
         return Default("", DefaultKind.EXPRESSION)
@@ -536,8 +564,10 @@ def alter(
     actions: tuple[AlterAction, ...],
     database: DeclaredCharset,
     context: StatementContext,
-) -> TableDefinition:
-    """Return the table after an ALTER TABLE, but not renamed: that is the catalog's part.
+) -> tuple[TableDefinition, tuple[ColumnClause, ...]]:
+    """Return the table after an ALTER TABLE, and the columns that its clauses name.
+
+    The table is not renamed: that is the catalog's part.
 
     Args:
         database: what CONVERT TO CHARACTER SET DEFAULT means.
@@ -545,4 +575,21 @@ def alter(
     Raises:
         AlterError: the clauses name what the table is not known to have.
     """
-    return _Alteration(table, actions, database, context).result()
+    alteration = _Alteration(table, actions, database, context)
+    altered = alteration.result()
+    return altered, tuple(alteration.clauses(altered))
+
+
+def clauses_of(actions: Iterable[AlterAction], context: StatementContext) -> Iterator[ColumnClause]:
+    """Yield what clauses say of columns of a table that is not known: IF [NOT] EXISTS is passed over."""
+    for action in actions:
+        match action:
+            case DropColumn():
+                yield ColumnClause(action.name, None)
+            case RenameColumn():
+                yield ColumnClause(action.old, action.new)
+            case AddColumn() | ChangeColumn():
+                column = resolve_column(action.column, DeclaredCharset(), context)
+                column = column._replace(added=_added_default(action.column, column, context))
+                former = None if isinstance(action, AddColumn) else action.old
+                yield ColumnClause(former, column.name, column)

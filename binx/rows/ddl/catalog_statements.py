@@ -259,7 +259,7 @@ class Applier:
             else self._server_charset()
         )
         try:
-            altered = alter(previous, parsed.actions, charset, self.context)
+            altered, clauses = alter(previous, parsed.actions, charset, self.context)
         except AlterError as error:
             reason = f"ALTER TABLE {error}"
             definition = self._unknown(NamedTable(db, previous.name), reason)
@@ -267,7 +267,7 @@ class Applier:
         provenance = self._provenance_after(previous.provenance)
         definition = self._with_sequences(altered)._replace(db=db, provenance=provenance, ddl=self.statement)
         self.catalog.put(definition)
-        return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
+        return Change(ChangeKind.ALTERED, db, definition.name, definition, previous, clauses=clauses)
 
     def _following_columns(self, name: tuple[str, str], parsed: AlterTable) -> Iterator[Change]:
         """Have the foreign keys that refer to a table follow the new names of its columns."""

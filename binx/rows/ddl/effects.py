@@ -23,17 +23,13 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type, declared_type
 from binx.rows.ddl.catalog import Followed
-from binx.rows.ddl.catalog_alter import added_default
+from binx.rows.ddl.catalog_alter import clauses_of
 from binx.rows.ddl.clauses import NO_CHANGE
 from binx.rows.ddl.parsed_statements import (
-    AddColumn,
     AddKey,
     AlterTable,
-    ChangeColumn,
     CreateDatabase,
     CreateTable,
-    DeclaredCharset,
-    DropColumn,
     DropDatabase,
     DropPrimaryKey,
     DropTables,
@@ -42,14 +38,12 @@ from binx.rows.ddl.parsed_statements import (
     NamedTable,
     NotUnderstood,
     PartitionMove,
-    RenameColumn,
     RenameTables,
     Statement,
     TruncateTable,
     no_rows_of,
 )
 from binx.rows.ddl.recomputed_columns import computed_anew
-from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.table_keys import same_name
 
 _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?)\s*$")
@@ -204,15 +198,14 @@ class _Effects:
         if change is None and unparsed is not None:
             yield self._effect("not_understood", parsed.table)._replace(reason=unparsed.reason)
         elif parsed.actions:
-            previous, after = (None, None) if change is None else (change.previous, change.definition)
             keys = [action.key for action in parsed.actions if isinstance(action, AddKey)]
-            changes = tuple(self._column_changes(parsed, previous, after))
+            changes = tuple(self._column_changes(parsed, change))
             effect = self._effect("altered", parsed.table)._replace(changes=changes)
             if any(isinstance(action, DropPrimaryKey) for action in parsed.actions):
                 effect = effect._replace(key=())
             for key in (key for key in keys if key.primary):
                 effect = effect._replace(key=key.columns)
-            yield self._defined(effect, after, keys)
+            yield self._defined(effect, None if change is None else change.definition, keys)
         for move in parsed.moves:
             yield from self._moved(parsed.table, move)
         if parsed.new_name is not None:
@@ -276,47 +269,36 @@ class _Effects:
             misfit=None if filled is None else filled.misfit,
         )
 
-    def _column_changes(
-        self, parsed: AlterTable, previous: TableDefinition | None, after: TableDefinition | None
-    ) -> Iterator[ColumnEffect]:
-        """Yield what the clauses did to columns, without those that IF [NOT] EXISTS skipped."""
-
-        def existed(name: str) -> bool:
-            return previous is None or previous.column(name) is not None
-
-        named: list[str] = []
+    def _column_changes(self, parsed: AlterTable, change: Change | None) -> Iterator[ColumnEffect]:
+        """Yield what the statement did to columns: those that clauses name first."""
+        if change is None or change.clauses is None:
+            previous, after, clauses = None, None, tuple(clauses_of(parsed.actions, self._context))
+        else:
+            previous, after, clauses = change.previous, change.definition, change.clauses
         computed = computed_anew(parsed, previous, after)
-        for action in parsed.actions:
-            match action:
-                case DropColumn() if existed(action.name):
-                    yield ColumnEffect("dropped", action.name)
-                case RenameColumn():
-                    named += [action.old, action.new]
-                    if existed(action.old):
-                        yield ColumnEffect("renamed", action.new, action.old)
-                case ChangeColumn():
-                    named.append(action.column.name)
-                    if existed(action.old):
-                        column = self._result(action, after)
-                        former = None if same_name(action.old, column.name) else action.old
-                        before = None if previous is None else previous.column(action.old)
-                        is_numbered = column.numbered and not (before is not None and before.numbered)
-                        # With NO_AUTO_VALUE_ON_ZERO, only NULL is numbered, or in MariaDB nothing.
-                        numbers_zero = is_numbered and not self._context.sql_mode & NO_AUTO_VALUE_ON_ZERO
-                        is_other = numbers_zero or folded_name(column.name) in computed
-                        filled = Absent("0") if numbers_zero else None
-                        yield self._column("retyped", column, former, filled, False if is_other else None)
-                case AddColumn():
-                    named.append(action.column.name)
-                    if previous is None or not (action.if_not_exists and existed(action.column.name)):
-                        column = self._result(action, after)
-                        yield self._column("added", column, None, added_value(column, declared_type(column)))
+        for former, name, column in clauses:
+            if former is None and column is not None:
+                yield self._column("added", column, None, added_value(column, declared_type(column)))
+            elif name is None:
+                yield ColumnEffect("dropped", former or "")
+            elif column is None:
+                yield ColumnEffect("renamed", name, former)
+            else:
+                before = None if previous is None or former is None else previous.column(former)
+                is_numbered = column.numbered and not (before is not None and before.numbered)
+                # With NO_AUTO_VALUE_ON_ZERO, only NULL is numbered, or in MariaDB nothing.
+                numbers_zero = is_numbered and not self._context.sql_mode & NO_AUTO_VALUE_ON_ZERO
+                is_other = numbers_zero or folded_name(name) in computed
+                filled = Absent("0") if numbers_zero else None
+                called = None if same_name(former, name) else former
+                yield self._column("retyped", column, called, filled, False if is_other else None)
         if previous is not None and after is not None:
+            named = {folded_name(clause.name) for clause in clauses if clause.name is not None}
             yield from self._unnamed_changes(named, computed, previous, after)
 
     def _unnamed_changes(
         self,
-        named: Sequence[str],
+        named: Collection[str],
         computed: Collection[str],
         previous: TableDefinition,
         after: TableDefinition,
@@ -327,7 +309,7 @@ class _Effects:
         """
         for column in after.columns:
             before = previous.column(column.name)
-            if before is None or any(same_name(name, column.name) for name in named):
+            if before is None or folded_name(column.name) in named:
                 continue
             if folded_name(column.name) in computed:
                 yield self._column("retyped", column, known=False)
@@ -335,11 +317,3 @@ class _Effects:
             facts, former = ((one.mysql_type, one.charset) for one in (column, before))
             if facts != former or (before.nullable and not column.nullable):
                 yield self._column("retyped", column)
-
-    def _result(self, action: AddColumn | ChangeColumn, after: TableDefinition | None) -> ColumnDefinition:
-        """Return the column as the statement left it."""
-        known = None if after is None else after.column(action.column.name)
-        if known is not None:
-            return known
-        column = resolve_column(action.column, DeclaredCharset(), self._context)
-        return column._replace(added=added_default(action.column, column, self._context))

@@ -161,6 +161,27 @@ def test_columns_that_are_renamed_or_dropped_are_named_by_their_names_before_and
     ]
 
 
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("ADD c INT NOT NULL DEFAULT 1, MODIFY c BIGINT NOT NULL DEFAULT 3", [("added", "c", "3")]),
+        (
+            "DROP a, ADD a INT DEFAULT 5, MODIFY a BIGINT DEFAULT 6",
+            [("dropped", "a", None), ("added", "a", "6")],
+        ),
+        ("ADD IF NOT EXISTS c INT DEFAULT 1, ADD IF NOT EXISTS c INT DEFAULT 2", [("added", "c", "1")]),
+        ("CHANGE a c INT, ADD IF NOT EXISTS c INT DEFAULT 7", [("retyped", "c", None)]),
+        ("DROP a, DROP IF EXISTS a", [("dropped", "a", None)]),
+    ],
+)
+def test_a_column_that_clauses_name_twice_has_what_the_server_made_of_it(
+    clauses: str, expected: list[tuple[str, str, str | None]]
+) -> None:
+    table = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
+    [effect] = effects(table, f"ALTER TABLE t {clauses}", context=StatementContext(mariadb=True))
+    assert [(change.action, change.name, change.value) for change in effect.changes] == expected
+
+
 def test_a_column_that_is_redefined_has_its_new_type() -> None:
     assert changes("ALTER TABLE t CHANGE a aa BIGINT NOT NULL") == [
         {

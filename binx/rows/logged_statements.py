@@ -271,6 +271,7 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
     context = session_context(session_options(query), query.flavour, query.version, by_server=query.by_server)
     return context._replace(
         client=query.charset.name,
+        is_text=query.sql_is_text or query.charset.encode(query.text) == query.sql,
         failed=query.error_code != 0,
         committed=bool(query.status.ddl_xid or query.status.mariadb_xid),
         position=(log, header.position),

@@ -363,6 +363,7 @@ class StatementContext(NamedTuple):
         literals: the charset of the statement's literals, from the session's collation_connection; None if
             unknown.
         client: the charset in which the client sent the statement; None if unknown.
+        is_text: whether all its bytes are characters of that charset; else those are in it as digits.
         failed: whether it ended with an error on its server, and was logged for what it did before.
         committed: whether an engine committed its changes, which MySQL logs since 8.0 and MariaDB since 10.6;
             False if unknown.
@@ -384,6 +385,7 @@ class StatementContext(NamedTuple):
     server_id: int | None = None
     literals: str | None = None
     client: str | None = None
+    is_text: bool = True
     failed: bool = False
     committed: bool = False
     connection: tuple[int, int] | None = None

@@ -13,7 +13,7 @@ from binx.rows.columns.charsets import (
 )
 from binx.rows.columns.schema import Check, Default, DefaultKind, Partitioning, StatementContext
 from binx.rows.ddl.parsed_statements import CHARSET_DEFAULT, DeclaredCharset, Key, NamedTable, References
-from binx.rows.ddl.tokens import Token, TokenKind, TokenReader, identifier
+from binx.rows.ddl.tokens import Token, TokenKind, TokenReader, identifier, sent_bytes
 
 
 def table_name(reader: TokenReader) -> NamedTable:
@@ -459,11 +459,15 @@ def _constant(token: Token, written: str, context: StatementContext) -> _Constan
         return _UNKNOWN
     if written[0] in "xXbB":
         return DefaultKind.BYTES, token.text.encode("latin-1").hex()
-    if written[0] == "_" and not token.text.isascii():
+    sent = sent_bytes(written, context)
+    if written[0] == "_" and (sent is not None or not token.text.isascii()):
         # Its bytes, as the client sent them, are of the set that is named.
         client = charset(context.client or "")
         name = written[1:].partition("'")[0].strip().lower()
-        return _introduced(name, token.text if client is None else client.encode(token.text))
+        encoded = token.text if client is None else client.encode(token.text)
+        return _introduced(name, encoded if sent is None else sent)
+    if sent is not None:
+        return (DefaultKind.BYTES, sent.hex()) if context.literals == "binary" else _UNKNOWN
     return DefaultKind.STRING, token.text
 
 

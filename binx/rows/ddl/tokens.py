@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from binx.event.charset import charset
+from binx.event.charset import charset, charset_or_default
 from binx.rows.columns.schema import DEFAULT_CONTEXT, StatementContext, folded_name
 from binx.rows.columns.types import bytes_literal, quote_text
 
@@ -68,6 +68,7 @@ _WORD = re.compile(r"@{0,2}[^\0-#%-/:-@\[-^`{-\x7f]+")
 _NAMES = frozenset({TokenKind.WORD, TokenKind.NAME})
 _OF_SEQUENCES = frozenset({"NEXTVAL", "LASTVAL", "SETVAL"})
 _ORACLE_SEQUENCES = {"NEXTVAL": "nextval", "CURRVAL": "lastval"}
+_SENT_BYTE = re.compile(r"\\x([0-9a-f]{2})")
 _PREFIXED_STRING = re.compile(r"(?:_\w+\s*|[nNxXbB])(?=')")
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
@@ -118,6 +119,25 @@ def _prefixed(prefix: str, text: str) -> str:
     except ValueError as error:
         raise NotUnderstoodError(f"{prefix}'{text}' is no literal") from error
     return text
+
+
+def sent_bytes(written: str, context: StatementContext) -> bytes | None:
+    """Return the bytes that the client sent of a string if some are no text; None for all others.
+
+    Args:
+        written: the string with its quotes, as in the statement.
+    """
+    marked = (
+        written if context.is_text else _SENT_BYTE.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), written)
+    )
+    if marked == written:
+        return None
+    client = charset_or_default(context.client)
+    text = _token(marked, 0, context).text
+    return b"".join(
+        bytes((ord(character) & 0xFF,)) if "\udc00" <= character <= "\udcff" else client.encode(character)
+        for character in text
+    )
 
 
 def tokens(sql: str, context: StatementContext) -> Iterator[Token]:
@@ -317,13 +337,17 @@ class TokenReader:
             return written
         prefix = written.partition("'")[0].strip() if written[0] in "_nN" else ""
         literals = self.context.literals
+        sent = sent_bytes(written, self.context)
+        if sent is not None:
+            named = "" if literals in {None, "binary"} else f"_{self.context.client}"
+            return f"{prefix or named} {bytes_literal(sent.hex())}".lstrip()
         if expression and not prefix and literals not in (None, "utf8mb4", "binary"):
             prefix = f"_{literals}"
         if token.text.isascii() or not prefix.startswith("_"):
             return prefix + quote_text(token.text)
         # The bytes as the client sent them, or of the text in the session's character set.
-        sent = charset((self.context.client if written[0] == "_" else literals) or "utf8mb4")
-        encoded = token.text.encode() if sent is None else sent.encode(token.text)
+        known = charset((self.context.client if written[0] == "_" else literals) or "utf8mb4")
+        encoded = token.text.encode() if known is None else known.encode(token.text)
         return f"{prefix} {bytes_literal(encoded.hex())}"
 
     def next(self) -> Token:
@@ -385,10 +409,13 @@ class TokenReader:
         raise self.not_understood("a whole number")
 
     def literal(self) -> str | bytes:
-        """Read a string; of a hexadecimal or bit literal the bytes."""
+        """Read a string; of one that is no text, and of a hexadecimal or bit literal, the bytes."""
         token = self.current
         if token.kind is TokenKind.STRING:
             text = self.next().text
+            sent = sent_bytes(self.sql[token.start : token.end], self.context)
+            if sent is not None:
+                return sent
         elif token.kind is TokenKind.NUMBER and token.text[:2] in {"0x", "0b"}:
             digits = self.next().text[2:]
             text = _prefixed(token.text[1], digits.zfill(len(digits) + len(digits) % 2))

@@ -206,3 +206,35 @@ def test_generated_columns_that_mariadb_leaves_out_of_an_update_are_unknown(
             assert known[name] is None
             expected[name] = None
         assert {name: None if value is None else str(value) for name, value in known.items()} == expected
+
+
+SENT = rb"""
+CREATE DATABASE sent; SET NAMES binary;
+CREATE TABLE sent.t (id INT PRIMARY KEY, e ENUM('a\xe9','\xe9') CHARACTER SET latin1,
+  s SET('\xe9','\xff\'') CHARACTER SET latin1, u ENUM('\xc3\xa9','\\xe9') CHARACTER SET utf8mb4);
+INSERT INTO sent.t VALUES (1, 1, 3, 1), (2, 2, 2, 2);
+ALTER TABLE sent.t ADD a VARCHAR(9) CHARACTER SET latin1 DEFAULT 'x\xe9',
+  ADD b VARBINARY(9) DEFAULT '\xe9\xff',
+  ADD c VARCHAR(9) CHARACTER SET latin1 DEFAULT _latin1'\xe9', ADD d ENUM('\xe9') CHARACTER SET latin1;
+INSERT INTO sent.t VALUES (3, 2, 1, 1, 'y', 'z', 'w', 1);
+SET NAMES latin1;
+"""
+
+
+def test_bytes_of_a_client_without_a_character_set_are_of_the_columns_set(
+    server: Server, tmp_path: Path
+) -> None:
+    server.sql("DROP DATABASE IF EXISTS sent")
+    server.flush_logs()
+    server.script(SENT)
+    export_last(server, tmp_path / "lake")
+    found = table_at(str(tmp_path / "lake"), "sent.t", None).rows.to_pylist()
+    printed = [
+        [value.hex() if isinstance(value, bytes) else str(value) for value in row.values()] for row in found
+    ]
+    wanted = "id, e, s, u, a, LOWER(HEX(b)), c, d"
+    answer = [
+        ["None" if value is None else value for value in row]
+        for row in server.query(f"SELECT {wanted} FROM sent.t ORDER BY id")
+    ]
+    assert [row[:8] for row in printed] == answer

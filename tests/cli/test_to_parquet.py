@@ -360,6 +360,17 @@ def test_a_log_whose_table_lacks_the_column_of_a_rule_is_not_committed(
     assert (ended.code, ended.err) == (0, "")
 
 
+def test_a_log_whose_documents_lack_the_part_of_a_rule_is_not_committed(shop: Shop, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    rules = ("to-parquet", "--quiet", "-o", lake, "--drop-columns")
+    ended = binx(*rules, "shop.customers.profile:$.lnag", *shop.logs)
+    assert ended.code == 3
+    assert "no document has the part of the rule shop.customers.profile:$.lnag" in ended.err
+    assert not list(lake.rglob("*.parquet"))
+    ended = binx(*rules, "shop.customers.profile:$.lang", *shop.logs)
+    assert (ended.code, ended.err) == (0, "")
+
+
 def test_a_rule_that_matched_in_an_earlier_log_may_match_nothing_in_later_ones(
     shop: Shop, tmp_path: Path
 ) -> None:

@@ -59,6 +59,10 @@ def test_an_export_of_a_table_that_is_in_no_log_ends_with_exit_code_3(shop: Shop
     assert ended.err == (
         "binx: warning: no table shop.ordrs in the logs of the data set; did you mean shop.orders?\n"
     )
+    # Statements about one of the names are none about the other.
+    both = ["--table", "shop.ordrs", "--table", "shop.orders"]
+    assert binx("to-parquet", "--quiet", *both, "-o", tmp_path / "both", shop.logs[0]).err == ended.err
+    assert MEANT in binx("ls", *both, shop.logs[0]).err
     for names in (["--table", "shop.orders"], ["--table", "shop.ordr*"], ["--db", "shop"]):
         assert binx("to-parquet", *names, "-o", tmp_path / names[1].strip("*"), shop.logs[0]).code == 0
 

@@ -99,19 +99,28 @@ class Documents:
 
     Args:
         rules: paths, each with whether its value is hashed (else dropped).
+
+    Attributes:
+        found: the paths that a document had.
+        are_any: whether there was a document.
     """
 
     def __init__(self, rules: _Rules, hash_: Hash) -> None:
+        self.found: set[Path] = set()
+        self.are_any = False
         self._rules = rules
         self._hash = hash_
-        self._is_changed = False
+        self._is_changed = self._is_found = False
 
     def masked(self, document: str) -> str:
         """Return the document with the rules applied; raise ValueError if it is not JSON."""
         self._is_changed = False
         value = parsed(document, self._members)
+        self.are_any = True
         for path, hashes in self._rules:
+            self._is_found = False
             value = self._value(value, path, hashes)
+            self.found |= {path} if self._is_found else set()
         return printed(value) if self._is_changed else document
 
     def differences(self, listed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -149,7 +158,7 @@ class Documents:
     def _value(self, value: Any, path: Path, hashes: bool) -> Any:
         """Return the value with what is at the path dropped or hashed."""
         if not path:
-            self._is_changed = True
+            self._is_changed = self._is_found = True
             if not hashes or value is None:
                 return None
             text = value if isinstance(value, str) and not isinstance(value, Number) else printed(value)
@@ -166,7 +175,7 @@ class Documents:
         if isinstance(value, dict) and not isinstance(leg, int):
             for name in list(value) if leg is None else [leg]:
                 if name in value and not rest and not hashes:
-                    self._is_changed = True
+                    self._is_changed = self._is_found = True
                     del value[name]
                 elif name in value:
                     value[name] = self._value(value[name], rest, hashes)

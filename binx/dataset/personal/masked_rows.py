@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.dataset.personal.documents import NOT_APPLICABLE, Documents, parsed, printed
-from binx.dataset.personal.rules import Masking, PersonalData, TableRules
+from binx.dataset.personal.rules import Masking, PersonalData, Rule, TableRules
 from binx.errors import RefusedError
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS
@@ -138,6 +138,7 @@ class Masks:
         self.warnings: dict[str, None] = {}
         self._matched: set[str] = set()
         self._without_column: dict[str, str | None] = {}
+        self._without_part: set[str] = set()
 
     def take_definitions(self, tables: Iterable[TableDefinition]) -> None:
         """Note which rules match columns of tables that may have no rows in the log."""
@@ -150,15 +151,17 @@ class Masks:
     def facts(self) -> dict[str, Any]:
         """Return, for the manifest, the rules without wildcards that matched, and those that did not.
 
-        The latter with the column that each may mean.
+        The latter are those whose table came without the column, with the one that each may mean, and those
+        of whose part of documents no document had any.
         """
         if self._rules is None:
             return {}
-        exact = self._rules.exact_names()
+        exact, parts = self._rules.exact_names(), self._rules.exact_parts()
         unmatched = sorted((self._without_column.keys() & exact) - self._matched)
         return {
-            "rules_matched": sorted(self._matched & exact),
+            "rules_matched": sorted(self._matched & (exact | parts)),
             "rules_without_column": unmatched,
+            "rules_without_part": sorted((self._without_part & parts) - self._matched),
             "rules_meant": {
                 rule: f"{rule.rpartition('.')[0]}.{near}"
                 for rule in unmatched
@@ -219,6 +222,7 @@ class Masks:
             elif masking.paths:
                 documents = Documents(masking.paths, self._rules.hash)
                 columns[name] = self._documents(columns[name], documents, f"{table.db}.{table.name}.{name}")
+                self._note_parts(masking.rules, documents)
         if misfit_pairs is not None:
             hidden = {name for name, masking in masked.items() if not masking.paths}
             kept_pairs = [
@@ -232,6 +236,11 @@ class Masks:
             )
         arrays = [columns[name] for name in table.schema.names]
         return ChangeBatch(table, batch.rows, arrays, batch.rows_flags, batch.typed_documents)
+
+    def _note_parts(self, rules: Iterable[Rule], documents: Documents) -> None:
+        """Note of which rules documents had the parts."""
+        for rule in rules if documents.are_any else ():
+            (self._matched if rule.path in documents.found else self._without_part).add(rule.part)
 
     def _documents(self, column: pa.Array, documents: Documents, name: str) -> pa.Array:
         def masked(text: str) -> str | None:

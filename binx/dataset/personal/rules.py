@@ -47,6 +47,11 @@ class Rule(NamedTuple):
         """The names of database, table and column, in lower case."""
         return f"{self.db}.{self.table}.{self.column}"
 
+    @property
+    def part(self) -> str:
+        """The names and the path within documents; empty for the whole column."""
+        return f"{self.names}:{self.text.partition(':')[2].strip()}" if self.path else ""
+
     def is_of_table(self, name: str) -> bool:
         """Whether the rule applies to a table name in lower case: the table's own or that of a copy."""
         copied = _COPY.fullmatch(name)
@@ -77,11 +82,13 @@ class Masking(NamedTuple):
         drops: whether the column is dropped.
         hashes: whether its values are hashed.
         paths: otherwise, the parts of its documents, each with whether it is hashed (else dropped).
+        rules: the rules of these parts.
     """
 
     drops: bool = False
     hashes: bool = False
     paths: tuple[tuple[JsonPath, bool], ...] = ()
+    rules: tuple[Rule, ...] = ()
 
 
 class TableRules(NamedTuple):
@@ -100,7 +107,7 @@ class TableRules(NamedTuple):
         if whole_column:
             return Masking(drops=not all(whole_column), hashes=all(whole_column))
         paths = tuple((rule.path, hashes) for rule, hashes in matches)
-        return Masking(paths=paths) if paths else None
+        return Masking(paths=paths, rules=tuple(rule for rule, _ in matches)) if paths else None
 
     def alike(self) -> set[tuple[str, JsonPath, bool]]:
         """Return a value that is equal for tables with the same rules."""
@@ -134,6 +141,11 @@ class PersonalData(NamedTuple):
         """Return the names in rules without wildcards, which must match a column."""
         names = {rule.names for rule in (*self.dropped, *self.hashed)}
         return {name for name in names if _WILDCARDS.isdisjoint(name)}
+
+    def exact_parts(self) -> set[str]:
+        """Return the parts of documents in rules without wildcards, which documents must have."""
+        parts = {rule.part for rule in (*self.dropped, *self.hashed) if None not in rule.path}
+        return {part for part in parts if part and _WILDCARDS.isdisjoint(part.partition(":")[0])}
 
     def may_name_table(self, word: str) -> bool:
         """Whether a word of a statement, in lower case, may name a table with rules."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from binx.dataset.dataset import DataSet
@@ -13,7 +14,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.binlog_file import BinlogFile
 from binx.log.scan import find_transactions
 from binx.log.selection.selection import Selection
-from binx.log.selection.table_filter import SoughtNames
+from binx.log.selection.table_filter import SoughtNames, TableFilter
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.reading import Reading, no_table
 from binx.source.wording import did_you_mean
@@ -25,8 +26,11 @@ def unmatched_rules(dataset: DataSet, rules: PersonalData) -> list[str]:
     Raises:
         OutputError: a manifest cannot be read.
     """
-    matched = {name for manifest in dataset.manifests() for name in manifest.get("rules_matched", ())}
-    return sorted(rules.exact_names() - matched)
+    return sorted(rules.exact_names() - _matched(dataset))
+
+
+def _matched(dataset: DataSet) -> set[str]:
+    return {name for manifest in dataset.manifests() for name in manifest.get("rules_matched", ())}
 
 
 def unmatched(dataset: DataSet, selection: Selection, options: ParquetOptions) -> list[str]:
@@ -61,18 +65,13 @@ def _unmatched_tables(dataset: DataSet, selection: Selection) -> list[str]:
         for counts in manifest.get("conservation", ()):
             sought.see(counts["db"], counts["table"])
         for file in manifest["files"]:
-            if (
-                by_name
-                and file["kind"] == "statements"
-                and file["rows"]
-                and _has_named_tables(dataset, file["path"])
-            ):
-                sought.see_statement()
+            if by_name and file["kind"] == "statements" and file["rows"]:
+                _see_statements(dataset, file["path"], sought)
     return sought.sentences("the logs of the data set")
 
 
-def _has_named_tables(dataset: DataSet, path: str) -> bool:
-    """Return whether a file of statements has some that passed for the names in them.
+def _see_statements(dataset: DataSet, path: str, sought: SoughtNames) -> None:
+    """Take notice of the tables that a file's statements tell, and of all that the text of others may name.
 
     Ends of XA transactions name no table, and pass whatever the names are; nor does CREATE DATABASE.
     """
@@ -81,9 +80,21 @@ def _has_named_tables(dataset: DataSet, path: str) -> bool:
 
     data = dataset.store.read(path)
     if data is None:
-        return False
-    rows = pq.read_table(pa.BufferReader(data), columns=["kind", "effects"]).to_pylist()
-    return any(row["kind"] != "other" and not _makes_database(row["effects"]) for row in rows)
+        return
+    # A process that ends while Arrow's threads are at work may abort.
+    file = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
+    for row in file.read(["kind", "db", "sql", "effects"], use_threads=False).to_pylist():
+        for effect in row["effects"]:
+            for name in ((effect["db"], effect["table"]), (effect["new_db"], effect["new_table"])):
+                if None not in name:
+                    sought.see(*name)
+        if row["kind"] != "other" and not _makes_database(row["effects"]):
+            sought.see_statements(partial(_takes, row["sql"], row["db"]))
+
+
+def _takes(sql: str | None, db: str, one: TableFilter) -> bool:
+    """Return whether a filter takes a statement; one whose text was masked may have named anything."""
+    return sql is None or one.takes_text(sql, db)
 
 
 def _makes_database(effects: Sequence[dict[str, Any]]) -> bool:
@@ -144,25 +155,31 @@ def _names_of(rules: PersonalData, tables: Iterable[tuple[str, str]]) -> set[str
 
 
 def check_rules(dataset: DataSet, options: ParquetOptions, manifest: dict[str, Any], path: str) -> None:
-    """Check, before a log is committed, that no table with a rule came without the rule's column.
+    """Check, before a log is committed, that no table with a rule came without what the rule is about.
+
+    That is its column, or a part of documents.
 
     Args:
         manifest: the log's manifest.
         path: the log.
 
     Raises:
-        UnmatchedRuleError: one did, and the column is in no earlier log of the data set either.
+        UnmatchedRuleError: one did, and no earlier log of the data set has it either.
         OutputError: a manifest cannot be read.
     """
-    missing = set(manifest.get("rules_without_column", ()))
-    if options.personal is None or options.allows_unmatched_rules or not missing:
+    columns, parts = (manifest.get(f"rules_without_{what}", ()) for what in ("column", "part"))
+    if options.personal is None or options.allows_unmatched_rules or not (columns or parts):
         return
-    unmatched = missing.intersection(unmatched_rules(dataset, options.personal))
-    if unmatched:
-        near = did_you_mean(min(unmatched), manifest["rules_meant"].values()) or "."
+    matched = _matched(dataset)
+    end = " The log is not committed. Correct the rule, or give --allow-unmatched-rules"
+    if unmatched := sorted(set(columns) - matched):
+        near = did_you_mean(unmatched[0], manifest["rules_meant"].values()) or "."
         raise UnmatchedRuleError(
-            f"there is no column for the rule {', '.join(sorted(unmatched))}: its table has rows in the log,"
-            f" and no such column{near} The log is not committed. Correct the rule, or give"
-            " --allow-unmatched-rules",
+            f"there is no column for the rule {', '.join(unmatched)}: its table has rows in the log,"
+            f" and no such column{near}{end}",
             path=path,
+        )
+    if unmatched := sorted(set(parts) - matched):
+        raise UnmatchedRuleError(
+            f"no document has the part of the rule {', '.join(unmatched)}.{end}", path=path
         )

@@ -6,6 +6,7 @@ The scan's records are filtered directly, without Arrow.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import UsageError
@@ -355,7 +356,8 @@ class Selector:
                 start, end = table.value("start", index), table.value("end", index)
                 mask[index] = tables.takes_statements(file, start, end, table.format)
                 if mask[index] and self.names is not None and not tables.takes_without_tables:
-                    self.names.see_statement()
+                    taken_by = methodcaller("takes_statements", file, start, end, table.format)
+                    self.names.see_statements(taken_by)
         for index in table.marked(without_tables):
             mask[index] = 1
 

@@ -196,10 +196,17 @@ class SoughtNames:
             self._tables.pop((database, table), None)
             self._others[database, table] = None
 
-    def see_statement(self) -> None:
-        """Take notice of a statement that may concern any of the names."""
-        self._databases.clear()
-        self._tables.clear()
+    def see_statements(self, takes: Callable[[TableFilter], bool]) -> None:
+        """Take notice of statements that are only text.
+
+        Args:
+            takes: whether a filter takes one of them.
+        """
+        databases = {
+            name: text for name, text in self._databases.items() if not takes(TableFilter([text], []))
+        }
+        tables = {name: text for name, text in self._tables.items() if not takes(TableFilter([], [text]))}
+        self._databases, self._tables = databases, tables
 
     @property
     def unseen_tables(self) -> list[str]:

@@ -327,6 +327,14 @@ ZONE = option(
     default="UTC",
     help="Time zone for displayed times: Europe/Berlin, +02:00, local.",
 )
+ZONE_OF_MOMENT = option(
+    "--tz ZONE",
+    "zone",
+    type=parsed(parse_zone),
+    shell_complete=offered(zone_names),
+    default="UTC",
+    help="Time zone of a time given to --at: Europe/Berlin, +02:00, local.",
+)
 COMPRESSION = option(
     "--compression",
     type=click.Choice(["zstd", "snappy", "lz4", "none"]),

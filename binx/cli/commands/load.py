@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import tzinfo
 from typing import Any
 
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.layout import UNKNOWN, aligned_lines
-from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS, as_json_option
+from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS, ZONE_OF_MOMENT, as_json_option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import say_warning, text_output
 from binx.errors import AbsentError, BinxError, ExitCode, UsageError
@@ -28,6 +29,7 @@ from binx.lake.options import (
 from binx.lake.status import Status, load_status
 from binx.lake.summary import LoadSummary
 from binx.lake.table_name import TableName
+from binx.log.selection.times import moment_in_utc
 from binx.report.document import json_line
 from binx.spark.load_run import run_load
 from binx.stats.text import safe_text, time_text
@@ -84,6 +86,7 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     help="The tables as of then, into a folder of their own; every load makes them again."
     "  [default: the end of the logs]",
 )
+@ZONE_OF_MOMENT
 @flag("--scd2", "Also write every version of each row.")
 @flag("--soft-deletes", "Keep deleted rows in current/, with _deleted.")
 @option(
@@ -142,6 +145,8 @@ def load_command(
     inputs: tuple[str, ...],
     output: str | None,
     keys: tuple[tuple[TableName, tuple[str, ...]], ...],
+    at: str | None,
+    zone: tzinfo,
     status: bool,
     metrics: str | None,
     as_json: bool,
@@ -166,11 +171,12 @@ def load_command(
         raise UsageError("expected --output, the folder of the tables")
     if len(dict(keys)) < len(keys):
         raise UsageError("expected one --key for each table")
+    at = None if at is None else moment_in_utc(at, zone)
     begun = time.time()
     try:
         with progress_bar("load", quiet=quiet) as bar:
             summary = run_load(
-                LoadOptions((*folders, *inputs), output, keys=dict(keys), **options),
+                LoadOptions((*folders, *inputs), output, keys=dict(keys), at=at, **options),
                 master=master,
                 memory=driver_memory,
                 settings=dict(settings),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
-from binx.cli.options import Logs, as_json_option, format_of, log_options
+from binx.cli.options import ZONE_OF_MOMENT, Logs, as_json_option, format_of, log_options
 from binx.cli.selecting import parse_condition
 from binx.cli.terminal import say_warning, text_output
 from binx.errors import AbsentError, ExitCode, SourceError, UsageError
 from binx.lake.options import FILE_FORMATS, PARQUET, SQL
+from binx.log.selection.times import moment_in_utc
 from binx.report.document import json_line
 from binx.source.wording import counted
 from binx.storage.output import open_output
@@ -51,9 +53,10 @@ EXAMPLES = (
 @option("--table DB.TABLE", required=True, help="The table, as it was called then.")
 @option(
     "--at TIME|GTID|FILE:POS",
-    help="The moment: a time (UTC unless it has a zone), after a transaction, or where a transaction ends."
+    help="The moment: a time, after a transaction, or where a transaction ends."
     "  [default: the end of the logs]",
 )
+@ZONE_OF_MOMENT
 @option("--pk VALUE,...", help="Only the row of this primary key.")
 @option(
     "--keys FILE", "keys_file", type=PATH, help="Only the rows of these primary keys: CSV, one key per line."
@@ -93,6 +96,7 @@ def state_command(
     logs: Logs,
     table: str,
     at: str | None,
+    zone: tzinfo,
     pk: str | None,
     keys_file: str | None,
     where: Condition | None,
@@ -120,6 +124,7 @@ def state_command(
     form = form or format_of(output, FILE_FORMATS, PARQUET)
     if no_create and form != SQL:
         raise UsageError(f"--no-create is for --format {SQL}")
+    at = None if at is None else moment_in_utc(at, zone)
     key_columns = [name.strip() for name in key.split(",")] if key else ()
     with _data_set(logs, table, bases, exact=form == SQL) as folder:
         state = table_at(folder, table, at, key_columns, where)

@@ -87,6 +87,25 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
     return _in_zone(local, zone, zone_name(zone), text)
 
 
+def moment_in_utc(text: str, zone: tzinfo) -> str:
+    """Return a moment with a time in UTC; one that is no time stays as it is.
+
+    Args:
+        zone: of times without one.
+
+    Raises:
+        UsageError: the zone's clocks never showed the time, or showed it twice.
+    """
+    try:
+        return format_time(parse_zoned_time(text, zone))
+    except UsageError as error:
+        try:
+            parse_time(text)
+        except UsageError:
+            return text
+        raise error from None
+
+
 def _as_shown(text: str) -> datetime | None:
     """Parse a date and time; return None for anything else."""
     try:

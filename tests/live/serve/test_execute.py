@@ -250,8 +250,8 @@ def test_it_goes_on_whatever_is_killed(history: History, number: int) -> None:
 def started_again(target: Server) -> bool:
     """Start a server that was killed, and return whether it still has its channel.
 
-    MariaDB begins its relay logs again at every start, and does not write down that it has until it has applied
-    some of them. Killed before that, it does not start again until what the page names is removed.
+    MariaDB begins its relay logs again at every start, and does not write down that it has until it has
+    applied some of them. Killed before that, it does not start again until what the page names is removed.
     """
     try:
         target.start()

@@ -63,6 +63,7 @@ class Finder:
         row_filter: RowFilter | None = None,
     ) -> None:
         self.gtids = GtidSet()
+        self.left_out = GtidSet()
         self._scan = scan
         self._selector = selector
         self._state = state
@@ -106,6 +107,9 @@ class Finder:
         if self._row_filter is not None:
             self._row_filter.keep(file, table, marks, lost)
         self.gtids |= GtidSet(marked_gtids(table, marks))
+        if 0 in marks:
+            others = bytearray(mark == 0 for mark in marks)
+            self.left_out |= GtidSet(marked_gtids(table, others))
         # The last transaction has the highest offset.
         file.commit_version(table.value("start", len(table) - 1))
         span = table.extents(marks)

@@ -207,6 +207,7 @@ class LogExport:
             report.sums,
             entries,
             gtid_set=str(finder.gtids),
+            gtids_left_out=str(finder.left_out),
             losses=report.all_losses() + damage_sentences(damage),
             warnings=report.all_warnings(),
             damage=damage,

@@ -186,7 +186,7 @@ class LoadedChain:
         log = self.logs[source.number]
         log.next = manifest.next or log.next
         log.last = GtidSet((gtid, last, last) for gtid, _, last in manifest.gtids) or log.last
-        self.known |= manifest.gtids | with_lower_numbers(manifest.before)
+        self.known |= manifest.gtids | manifest.left_out | with_lower_numbers(manifest.before)
         if first_commit and (not self.first_commit or first_commit < self.first_commit):
             self.first_commit = first_commit
         if first_commit:
@@ -401,7 +401,7 @@ class LoadedChains:
             others = [
                 self.by_name[other]
                 for other in order
-                if self.by_name[other].gtids and (other in after or other in own.outlived_by)
+                if self.by_name[other].known and (other in after or other in own.outlived_by)
             ]
             over = [one for one in others if self.took_over(name, one.name)]
             if not over or (over[-1].name in own.outlived_by and over[-1].gtids.issubset(own.known)):

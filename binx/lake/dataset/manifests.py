@@ -109,7 +109,8 @@ class Manifest:
         count: the number of transactions, ``span`` their first and last commit version.
         whole: whether it has every transaction of its span.
         knew_tables: whether tables were known where its log begins, from logs before it or a dump.
-        gtids: the GTIDs of its transactions; ``before`` those of earlier logs.
+        gtids: the GTIDs of its transactions; ``left_out`` those that the log has besides, ``before`` those of
+            earlier logs.
         next: the next log according to its last event, with that event's time; no name after STOP.
         wrong: why rows of tables cannot be loaded.
         unlogged: the tables whose changes foreign keys may have followed without logging it, and whether
@@ -136,6 +137,7 @@ class Manifest:
     flavour: str
     server_version: str
     gtids: GtidSet
+    left_out: GtidSet
     before: GtidSet
     next: tuple[str, int] | None
     wrong: Mapping[TableName, str]
@@ -232,6 +234,7 @@ def _parse(place: LakeStore, listed: ListedFile, content: bytes) -> Manifest:
             flavour=str(document["source"].get("flavour") or "mysql"),
             server_version=str(document["source"].get("server_version") or ""),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
+            left_out=GtidSet.parse(str(document.get("gtids_left_out") or "")),
             before=GtidSet.parse(str(end.get("gtids_before") or "")),
             next=None if ended is None else (str(next_name or ""), int(ended)),
             wrong=dict(_wrong_sums(document, changes)),

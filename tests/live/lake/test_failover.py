@@ -12,8 +12,11 @@ import pytest
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
 from binx.lake.summary import LoadSummary
+from binx.lake.table_name import UnknownTableError
+from binx.log.selection.selection import Selection
 from binx.spark.load_run import load
 from testdata.servers import MySQLServer
+from tests.cli.process import binx
 from tests.exports import export
 from tests.live.lake.conftest import Failover
 from tests.live.tables_at_end import differences
@@ -62,3 +65,15 @@ def test_a_table_at_a_moment_is_that_of_the_server_which_took_over(
     rows = [(row["id"], row["status"]) for row in found.rows.sort_by("id").to_pylist()]
     assert rows == [(1, "new"), (2, "new"), (3, "sent"), (4, "kept")]
     assert any("never had" in text for text in found.missing)
+
+
+def test_a_server_took_over_also_where_it_never_changed_the_table_that_is_asked_for(
+    failover: Failover, tmp_path: Path
+) -> None:
+    logs = [log for server in (failover.primary, failover.successor) for log in server.binlogs()[:-1]]
+    state = binx("state", *logs, "--table", "shop.late", "--format", "csv")
+    assert (state.code, state.out) == (4, "")
+    assert "there is no table shop.late" in state.err
+    export(tmp_path, logs, Selection(tables=("shop.late",)))
+    with pytest.raises(UnknownTableError):
+        table_at(str(tmp_path), "shop.late", None)

@@ -516,6 +516,7 @@ def test_files_and_data_sets_are_written_as_by_the_commands(tmp_path: Path) -> N
             logs.select(table="shop.ordrs").to_parquet(tmp_path / "empty")
 
 
+@pytest.mark.sweep
 def test_a_type_checker_follows_the_package(tmp_path: Path) -> None:
     """Also where it is an editable install; one that Python finds by a hook is to be made again."""
     program = tmp_path / "program.py"

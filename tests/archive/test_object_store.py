@@ -70,15 +70,16 @@ def test_a_manifest_is_put_last(bucket: Bucket, tmp_path: Path, monkeypatch: pyt
     assert put == ["zst", "binx", "json"]
 
 
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.sweep)])
 def test_an_error_of_the_store_loses_nothing(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: int, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The n-th request fails, for every n up to where none does."""
+    """The n-th request fails, for every n, or every so many, up to where none does."""
     source = copy_logs(tmp_path / "logs", 5)
     before = contents(source)
     failures = 0
     message: str | None = ""
-    for number in range(1, 1000):
+    for number in range(1, 1000, step):
         message = _archive_failing_at(number, source, bucket.uri, monkeypatch)
         if message is None:
             break

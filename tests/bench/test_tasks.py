@@ -72,13 +72,8 @@ def test_one_transaction_is_asked_for_as_each_reader_takes_it(installation: Prog
     assert {"--start-position=0-1-8", "--stop-position=0-1-9"} <= set(commands["sysbench-mariadb"])
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, marks=() if kind in ("sysbench", "documents-zstd") else pytest.mark.sweep)
-        for kind in RECIPES
-    ],
-)
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", RECIPES)
 def test_what_starting_up_takes_is_the_same_command_on_a_small_log_of_the_kind(
     kind: str, installation: Programs, tmp_path: Path
 ) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import signal
-from itertools import count
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from tests.cli.conftest import Shop
-from tests.cli.process import binx, binx_with
+from tests.cli.process import binx
 from tests.cli.test_usage import HEAVY, modules_after
 from tests.conftest import TESTDATA
 from tests.exports import contents
@@ -157,32 +155,6 @@ def test_a_stale_index_file_gives_one_line_and_the_right_answer(logs: list[Path]
     assert ended.out == binx("ls", "--no-index", logs[0]).out
     assert binx("ls", "--quiet", logs[0]).err == ""
     assert binx("ls", "--no-index", logs[0]).err == ""
-
-
-def test_a_run_that_is_killed_leaves_no_index_file_and_the_next_one_makes_it(
-    shop: Shop, tmp_path: Path
-) -> None:
-    log = Path(shutil.copy(shop.logs[2], tmp_path))
-    index = tmp_path / f"{log.name}.binx"
-    whole = tmp_path / "whole"
-    binx("index", "-o", whole, log)
-    (expected,) = whole.iterdir()
-    # The process ends itself, as by kill -9, at each write in turn; the last one tells what was written.
-    for number in count(1):
-        kill = (
-            f"from binx.storage import output\nwrite, left = output.OutputStream.write, [{number}]\n"
-            "def dying(self, data):\n    left[0] -= 1\n"
-            "    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n    return write(self, data)\n"
-            "output.OutputStream.write = dying"
-        )
-        assert binx_with(kill, "index", log).code == -signal.SIGKILL
-        if index.exists():
-            break
-    assert number > 3
-    assert index.read_bytes() == expected.read_bytes()
-    index.unlink()
-    assert binx("index", log).code == 0
-    assert index.read_bytes() == expected.read_bytes()
 
 
 def test_standard_input_and_contradictions_are_refused(logs: list[Path]) -> None:

@@ -27,7 +27,9 @@ def loaded(spark: Any, output: Path, *folders: Path, **options: Any) -> LoadSumm
     return load(LoadOptions(inputs, str(output), **options), lambda: nullcontext(spark))
 
 
-@pytest.mark.parametrize("turn", ["at once", "one by one", "successor first"])
+@pytest.mark.parametrize(
+    "turn", ["at once", "successor first", pytest.param("one by one", marks=pytest.mark.sweep)]
+)
 def test_what_only_the_failed_server_had_is_left_out_and_listed(
     failover: Failover, turn: str, tmp_path: Path, spark: Any
 ) -> None:

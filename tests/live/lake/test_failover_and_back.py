@@ -158,7 +158,9 @@ def loaded(spark: Any, output: Path, *folders: Path, **options: Any) -> LoadSumm
     return load(LoadOptions(inputs, str(output), **options), lambda: nullcontext(spark))
 
 
-@pytest.mark.parametrize("steps", ["at once", "one by one", "last first"])
+@pytest.mark.parametrize(
+    "steps", ["at once", "one by one", pytest.param("last first", marks=pytest.mark.sweep)]
+)
 def test_tables_are_those_of_the_last_server(
     told: tuple[Story, Server, bool], steps: str, tmp_path: Path, spark: Any
 ) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -31,6 +33,23 @@ sys.dont_write_bytecode = False
 
 # A command in this process would make one test fail of it, and the others go on.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+# Servers and commands bring to the disk what they write, and tests wait for that most of their time.
+MEMORY = Path("/dev/shm")
+ROOM = 8 << 30
+"""How much memory has to be free where tests write into it."""
+
+
+def has_room() -> bool:
+    """Whether there is memory enough for what tests write, which is gone with them."""
+    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ROOM:
+        return False
+    available = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())
+    return available is not None and int(available[1]) << 10 > ROOM
+
+
+if "TMPDIR" not in os.environ and has_room():
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # How long an example takes says what else the machine does.
 settings.register_profile("binx", deadline=None)

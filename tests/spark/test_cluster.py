@@ -147,6 +147,7 @@ def put(bucket: Bucket, folder: Path) -> None:
             bucket.client.put_object(Bucket=bucket.name, Key=name, Body=path.read_bytes())
 
 
+@pytest.mark.sweep
 def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,9 +53,10 @@ def follow(source: Any, tmp_path: Path) -> Callable[..., Rows]:
     return follow
 
 
-@pytest.mark.parametrize("table", ["shop.orders", "shop.customers", "shop.products"])
-def test_a_table_has_the_columns_of_all_its_schema_versions(source: Any, tmp_path: Path, table: str) -> None:
+def test_a_table_has_the_columns_of_all_its_schema_versions(source: Any, tmp_path: Path) -> None:
+    table = "shop.products"
     export(tmp_path, SHOP)
+    assert len(list((tmp_path / "schemas" / "shop" / "products").iterdir())) > 1
     found = source.read.format("binx").option("table", table).load(str(tmp_path))
     expected = read_changes(str(tmp_path), table).read_all()
     assert found.columns == expected.column_names

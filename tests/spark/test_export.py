@@ -178,7 +178,14 @@ def test_rows_that_are_chosen_up_to_a_limit_are_left_to_the_native_engine(spark:
         on_spark(spark, LOGS[0], tmp_path, where=Condition("id = 1"), where_limit=3)
 
 
-@pytest.mark.parametrize("damage", ["checksum of rows", "statement", "header", "cut"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "statement",
+        "header",
+        *(pytest.param(kind, marks=pytest.mark.sweep) for kind in ("checksum of rows", "cut")),
+    ],
+)
 def test_damage_is_salvaged_as_natively_and_what_comes_after_is_read_as_it_is_then(
     spark: Any, tmp_path: Path, damage: str
 ) -> None:

@@ -64,7 +64,8 @@ def record_of(
     losses += [] if by_statements is None else [by_statements]
     if merged.differing:
         begun = next((loss.since for loss in kept if loss.source == _DIFFERING), since)
-        losses.append(Loss(differing_sentence(merged.differing), begun, _DIFFERING))
+        text = differing_sentence(merged.differing, by_statements=by_statements is not None)
+        losses.append(Loss(text, begun, _DIFFERING))
     found = [*merged.lost, *([] if followed is None else [followed])]
     known = {loss.reason for loss in losses}
     losses += [Loss(text, since) for text in found if text not in known]

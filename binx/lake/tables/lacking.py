@@ -205,12 +205,15 @@ def statements_loss(hit: Mapping[StatementTarget, Unlogged]) -> Loss | None:
     )
 
 
-def differing_sentence(count: int) -> str:
-    """Return what logged images say that do not fit the rows before them."""
-    return (
-        f"row changes that do not fit the rows before them: {count:,}; something was not logged, as with"
-        " sql_log_bin = 0, or a log is missing"
-    )
+def differing_sentence(count: int, *, by_statements: bool) -> str:
+    """Return what logged images say that do not fit the rows before them.
+
+    Args:
+        by_statements: whether changes logged as statements may have made the difference.
+    """
+    text = f"row changes that do not fit the rows before them: {count:,}"
+    causes = "; something was not logged, as with sql_log_bin = 0, or a log is missing"
+    return text if by_statements else text + causes
 
 
 def _left_out(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]) -> list[str]:

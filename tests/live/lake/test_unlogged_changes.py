@@ -95,6 +95,22 @@ def test_rows_of_a_backup_fit_the_images_of_later_changes(server: Server, tmp_pa
     assert differing(tmp_path / "lake") == {}
 
 
+def test_rows_that_a_logged_statement_changed_are_not_said_to_have_no_log(
+    server: Server, tmp_path: Path
+) -> None:
+    logs = logs_of(
+        server,
+        "CREATE DATABASE small; USE small; CREATE TABLE codes (code INT PRIMARY KEY, n INT);"
+        "INSERT INTO codes VALUES (1, 10); SET binlog_format = STATEMENT; UPDATE codes SET n = n + 1;"
+        "SET binlog_format = ROW; UPDATE codes SET n = 20",
+    )
+    export(tmp_path, logs)
+    assert table_at(str(tmp_path), "small.codes", None).missing == [
+        "changes logged as statements: 1; they are only in statements/ of the data set",
+        "row changes that do not fit the rows before them: 1",
+    ]
+
+
 def test_rows_that_alter_ignore_removed_show_in_later_ones(mariadb: Server, tmp_path: Path) -> None:
     assert isinstance(mariadb, MariaDBServer)
     logs = logs_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -74,7 +75,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         return ExitCode.FAILED
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
-        say_error(f"{path}the system says: {error.strerror or error}")
+        say_error(f"{path}the system says: {error.strerror or error}{_place_of_temporary(error)}")
         _show_traceback()
         return ExitCode.FAILED
     except Exception as error:
@@ -131,6 +132,16 @@ def _instead_of(name: str) -> str | None:
     if not having:
         return None
     return f"{listed(having, _COMMANDS_SHOWN)} {'has' if len(having) == 1 else 'have'} it"
+
+
+def _place_of_temporary(error: OSError) -> str:
+    """Return where temporary files are if they found no space; errors of named files tell the place."""
+    if error.filename or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return ""
+    # Imported here: few commands have temporary files.
+    import tempfile
+
+    return f"; temporary files are in {tempfile.gettempdir()}, TMPDIR names another folder"
 
 
 def _reached(error: BaseException) -> str:

@@ -299,3 +299,19 @@ def test_files_and_folders_follow_the_umask(name: str, shop: Shop, tmp_path: Pat
     assert written
     for path in written:
         assert stat.S_IMODE(path.stat().st_mode) == (0o750 if path.is_dir() else 0o640), path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["state", "--table", "shop.orders", "--format", "csv"],
+        ["extract", "--reverse", "--format", "binlog", "--table", "shop.orders", "--kind", "dml", "-o", "-"],
+    ],
+)
+def test_temporary_files_without_space_tell_their_folder(
+    command: list[str], shop: Shop, small_disk: Path
+) -> None:
+    ended = binx(*command, *shop.logs, env={"TMPDIR": str(small_disk)})
+    assert ended.code == 1
+    assert str(small_disk) in ended.err or "TMPDIR names" in ended.err
+    assert files_in(small_disk) == set()

@@ -329,6 +329,16 @@ def _move(log: bytearray, position: int) -> None:
         position += size
 
 
+def test_a_number_in_an_anonymous_transaction_is_reported(tmp_path: Path) -> None:
+    log = bytearray((TESTDATA / "mysql-9.7/small/anonymous_gtids.binlog").read_bytes())
+    start, _ = _second_last_span(TESTDATA / "mysql-9.7/small/anonymous_gtids.binlog")
+    assert log[start + 4] == EventType.ANONYMOUS_GTID
+    log[start + 19 + 1 + 16] = 1
+    _move(log, start)
+    report = verify([written(tmp_path, bytes(log))])
+    assert not report.ok
+
+
 def test_a_file_that_is_there_twice_is_reported(tmp_path: Path) -> None:
     shop = SHOPS[0]
     copy = tmp_path / "mysql-bin.000001"

@@ -77,6 +77,8 @@ cdef inline int read_gtid(
     transaction.number = little(data + 1 + UUID_SIZE, 8)
     if type == ANONYMOUS_GTID_EVENT:
         transaction.gtid_kind = GTID_ANONYMOUS
+        if transaction.number:
+            return bad_gtid(body, b"a transaction number that is not 0")
     else:
         transaction.gtid_kind = GTID_MYSQL
         transaction.source = slot_of(sources, data + 1, UUID_SIZE)

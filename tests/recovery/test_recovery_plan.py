@@ -292,7 +292,7 @@ def test_old_servers_are_given_the_words_that_they_know(
 def test_transactions_without_gtids_need_a_mode_of_the_server(
     tmp_path: Path, later: tuple[bytes, ...], said: str
 ) -> None:
-    anonymous = b.event(34, b.gtid()[19:])
+    anonymous = b.event(34, b.gtid(0)[19:])
     log = tmp_path / "mysql-bin.000001"
     log.write_bytes(b.whole_log(anonymous, b.query("DROP TABLE a"), *later))
     (note,) = plan([log], BackupPosition("mysql-bin.000001", 4)).notes

@@ -318,7 +318,8 @@ class _NewFilesFinder:
             state.chains[chain].logs[manifest.source.number].take(manifest)
             moment = arrivals.moment
             is_cut = manifest.span is not None and manifest.span[1] > moment.last[chain]
-            new[chain] = new[chain].with_log(manifest.gtids - state.chains[chain].gtids, is_cut=is_cut)
+            gtids = manifest.gtids - state.chains[chain].gtids
+            new[chain] = new[chain].with_log(gtids, manifest.left_out, is_cut=is_cut)
             state.chains[chain].gtids |= manifest.gtids
             counting = Counting(moment.last[chain], moment.first_left_out(chain), self._search.apart_from)
             arrivals.causes |= causes_in(manifest, followed, counting)

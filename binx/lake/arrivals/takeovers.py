@@ -81,14 +81,22 @@ def _manifest(source: str, places: Sequence[LakeStore]) -> Manifest | None:
 
 @dataclass(frozen=True, slots=True)
 class NewGtids:
-    """The GTIDs that a load finds in a chain; ``cut`` those of logs that it takes in part."""
+    """The GTIDs that a load finds in a chain.
+
+    Attributes:
+        logged: those of transactions that were exported.
+        cut: those of logs that it takes in part.
+        left_out: those that logs have besides.
+    """
 
     logged: GtidSet = field(default_factory=GtidSet)
     cut: GtidSet = field(default_factory=GtidSet)
+    left_out: GtidSet = field(default_factory=GtidSet)
 
-    def with_log(self, gtids: GtidSet, *, is_cut: bool) -> NewGtids:
+    def with_log(self, gtids: GtidSet, left_out: GtidSet, *, is_cut: bool) -> NewGtids:
         """Return these GTIDs, and those of a log."""
-        return NewGtids(self.logged | gtids, self.cut | gtids if is_cut else self.cut)
+        cut = self.cut | gtids | left_out if is_cut else self.cut
+        return NewGtids(self.logged | gtids, cut, self.left_out | left_out)
 
 
 def find_reused(
@@ -109,15 +117,31 @@ def find_reused(
     nothing = NewGtids()
     for earlier, later in permutations(state.order, 2):
         own, other = chains[earlier], chains[later]
-        if own.gtids.isdisjoint(other.gtids) or not chains.took_over(earlier, later):
-            continue
-        if any(log.selected or log.losses for log in other.logs.values()):
-            continue
         found, others = new.get(earlier, nothing), new.get(later, nothing)
-        compared = (found.logged & other.gtids) | (own.gtids & others.logged)
+        compared = (found.logged & other.gtids) | (own.gtids & (others.logged | others.left_out))
+        if not compared or not chains.took_over(earlier, later) or not _has_all_events(own, other):
+            continue
         compared -= found.cut | others.cut
         if compared:
             own.reused |= _with_other_events(state, arrived, earlier, compared, output)
+
+
+def _has_all_events(own: LoadedChain, other: LoadedChain) -> bool:
+    """Whether a chain has the events that another one was exported with, as far as its server logged them.
+
+    Exports with selections can be compared if all chose the same databases and tables, and lack none of them.
+    """
+    if any(log.losses for log in other.logs.values()):
+        return False
+    if not any(log.selected for log in other.logs.values()):
+        return True
+    logs = [*own.logs.values(), *other.logs.values()]
+    parts = [part for log in logs for part in log.selected]
+    return (
+        all(log.selected for log in logs)
+        and len({(part.databases, part.tables) for part in parts}) == 1
+        and not any(part.lacking or part.statements for part in parts)
+    )
 
 
 def _with_other_events(

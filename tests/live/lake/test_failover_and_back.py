@@ -13,6 +13,7 @@ import pytest
 from binx.lake.at_moment import table_at
 from binx.lake.options import LoadOptions
 from binx.lake.summary import LoadSummary
+from binx.log.selection.selection import Selection
 from binx.spark.load_run import load
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from tests.exports import export
@@ -186,13 +187,14 @@ def test_tables_are_those_of_the_last_server(
         assert "notes" not in reasons
 
 
+@pytest.mark.parametrize("tables", [(), ("shop.orders",)], ids=["all tables", "one table"])
 def test_a_table_at_a_moment_is_that_of_the_last_server(
-    told: tuple[Story, Server, bool], tmp_path: Path
+    told: tuple[Story, Server, bool], tables: tuple[str, ...], tmp_path: Path
 ) -> None:
     story, last, lost = told
     lake = tmp_path / "lake"
     for server in story.servers:
-        export(lake, server.binlogs()[:-1])
+        export(lake, server.binlogs()[:-1], Selection(tables=tables))
     found = table_at(str(lake), "shop.orders", None)
     rows = [(str(row["id"]), row["status"]) for row in found.rows.sort_by("id").to_pylist()]
     print(found.missing)

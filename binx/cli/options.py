@@ -319,21 +319,16 @@ def _warn(error: BinxError) -> None:
     say_warning(str(error))
 
 
-ZONE = option(
-    "--tz ZONE",
-    "zone",
-    type=parsed(parse_zone),
-    shell_complete=offered(zone_names),
-    default="UTC",
-    help="Time zone for displayed times: Europe/Berlin, +02:00, local.",
-)
-ZONE_OF_MOMENT = option(
-    "--tz ZONE",
-    "zone",
-    type=parsed(parse_zone),
-    shell_complete=offered(zone_names),
-    default="UTC",
-    help="Time zone of a time given to --at: Europe/Berlin, +02:00, local.",
+ZONE, ZONE_OF_MOMENT = (
+    option(
+        "--tz ZONE",
+        "zone",
+        type=parsed(parse_zone),
+        shell_complete=offered(zone_names),
+        default="UTC",
+        help=f"Time zone {use}: Europe/Berlin, +02:00, local.",
+    )
+    for use in ("for displayed times", "of a time given to --at")
 )
 COMPRESSION = option(
     "--compression",

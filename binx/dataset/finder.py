@@ -44,6 +44,10 @@ class Group(NamedTuple):
         return marked_rows(self.transactions.pop().batch(), self.marks)
 
 
+_LEFT_OUT = bytes(mark == 0 for mark in range(256))
+"""Translates marks into a mask of the transactions that are not exported."""
+
+
 class Finder:
     """Yields the transactions of a log, and reports the selected ones. Iterate it once.
 
@@ -108,8 +112,7 @@ class Finder:
             self._row_filter.keep(file, table, marks, lost)
         self.gtids |= GtidSet(marked_gtids(table, marks))
         if 0 in marks:
-            others = bytearray(mark == 0 for mark in marks)
-            self.left_out |= GtidSet(marked_gtids(table, others))
+            self.left_out |= GtidSet(marked_gtids(table, marks.translate(_LEFT_OUT)))
         # The last transaction has the highest offset.
         file.commit_version(table.value("start", len(table) - 1))
         span = table.extents(marks)

@@ -35,7 +35,7 @@ TO_PARQUET, TO_PARQUET_JOBS, PYARROW = (
     "to-parquet --jobs 2",
     "pyarrow, the same tables",
 )
-TWO_LOGS, TWO_LOGS_JOBS = "to-parquet of two logs, --jobs 1", "to-parquet of two logs, --jobs 2"
+TWO_LOGS, TWO_LOGS_JOBS = "to-parquet of two logs, --jobs 1", "to-parquet of two logs, --jobs 4"
 TWO_AT_ONCE = "two of to-parquet --jobs 1 at once"
 
 
@@ -131,7 +131,7 @@ def _binx_tasks(log: Log) -> list[Task]:
         Task(TO_PARQUET, _to_parquet(1, path), against=(READER_ROWS, PYARROW)),
         Task(TO_PARQUET_JOBS, _to_parquet(2, path), against=(TO_PARQUET,), wall_against=(TO_PARQUET,)),
         _two_logs(TWO_LOGS, log, 1),
-        replace(_two_logs(TWO_LOGS_JOBS, log, 2), against=(TWO_LOGS,), wall_against=(TWO_LOGS,)),
+        replace(_two_logs(TWO_LOGS_JOBS, log, 4), against=(TWO_LOGS,), wall_against=(TWO_LOGS,)),
         Task(EXTRACT_SQL, _extract(log, "--format", "sql"), against=(READER_ROWS,)),
     ]
 

@@ -482,7 +482,7 @@ class Transactions:
             hash_key: the file of the key.
             statements: what to keep of logged statements: ``none``, ``digest`` or ``text``.
             compression: ``zstd``, ``snappy``, ``lz4`` or ``none``.
-            jobs: number of logs decoded at a time.
+            jobs: number of threads, two for each log at a time.
             force: write logs again that were exported already.
             views: also write views for DuckDB and Spark.
 

@@ -131,7 +131,8 @@ class LogExport:
                 " data set has",
                 path=self.file.path,
             )
-        if existing.get("request") != self._request:
+        # How much memory there was is no reason to export the log again.
+        if {**existing["request"], "memory": self._request["memory"]} != self._request:
             return None
         return existing if existing["source"]["sha256"] == self._digest.hexdigest() else None
 

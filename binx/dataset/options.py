@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from binx.dataset.personal.rules import PersonalData
     from binx.where.condition import Condition
 
-MEMORY_BYTES = 64 * 1024 * 1024
-"""Memory for a log's decoded rows; beyond it, the rows of the largest tables are written."""
-
 DEFAULT_ZSTD_LEVEL = 1
 """Level 3 takes 25 to 33 % longer, for files at most 6 % smaller."""
 
@@ -35,9 +32,9 @@ class ParquetOptions(NamedTuple):
 
     Attributes:
         compression_level: for zstd; None for :data:`DEFAULT_ZSTD_LEVEL`.
-        jobs: number of logs decoded in parallel; with more than one, files are also written in a separate
-            thread. None for the number of processors, but at most two, because each log takes memory. The
-            output is the same.
+        jobs: number of threads. With more than one, a log is decoded by one thread and its files are written
+            by another, so that every two threads take another log at a time. None for the number of
+            processors, but at most two, because each log takes memory. The output is the same.
         where: a condition; only matching row changes are written, and the transactions that have any.
         where_limit: maximum number of transactions with matching row changes.
         personal: rules about personal data.
@@ -46,7 +43,7 @@ class ParquetOptions(NamedTuple):
 
     compression: str = "zstd"
     compression_level: int | None = None
-    decoder: DecoderOptions = DecoderOptions(memory=MEMORY_BYTES)
+    decoder: DecoderOptions = DecoderOptions()
     verify: bool = True
     force: bool = False
     jobs: int | None = None
@@ -81,7 +78,7 @@ class ParquetOptions(NamedTuple):
 
     @property
     def jobs_here(self) -> int:
-        """Number of logs decoded in parallel on this machine.
+        """Number of threads on this machine.
 
         By default one where addresses are limited (``ulimit -v``): each thread takes many, and one of Arrow's
         that gets none ends the process.

@@ -210,21 +210,21 @@ class _ExportedLogs:
         """Export and commit the logs."""
         request, limit = self._request, self._request.options.where_limit
         chain_filter = request.row_filter(place)
-        jobs = min(request.options.jobs_here, len(self._files)) if self._can_be_shared() else 1
+        at_once = min(request.options.jobs_here // 2, len(self._files)) if self._can_be_shared() else 1
         begun: deque[_PendingLog] = deque()
         # Decoding in sequence needs no thread, which the system might refuse to start.
-        with ThreadPoolExecutor(jobs, "binx-log") if jobs > 1 else nullcontext() as pool:
+        with ThreadPoolExecutor(at_once, "binx-log") if at_once > 1 else nullcontext() as pool:
             try:
                 for number, file in enumerate(self._files):
                     # The place after the last log is determined by decoding it.
-                    is_shared = jobs > 1 and number + 1 < len(self._files)
+                    is_shared = at_once > 1 and number + 1 < len(self._files)
                     surveyed = survey(file, request.selection, request.names) if is_shared else None
                     row_filter = chain_filter if limit is not None else request.row_filter(place)
                     is_known = surveyed is not None and surveyed.error is None
                     begun.append(self._begin(pool, number, place, row_filter, needs_next_place=not is_known))
                     if surveyed is not None and is_known:
                         place = surveyed.place_after(place, file)
-                    while begun and (not is_known or len(begun) > jobs):
+                    while begun and (not is_known or len(begun) > at_once):
                         exported, report = self._commit(begun[0])
                         log_filter = begun.popleft().row_filter
                         if chain_filter is not None and log_filter is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
-from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError, BinxError
 from binx.kernels.walk.scan import Level
@@ -71,7 +71,7 @@ def data_set_of_logs(
         for transactions in find_transactions(file, Level.LEVEL_EVENTS, verify=False):
             reading.follow(file, transactions)
     patterns = tuple(_pattern(name) for name in related.names(tables))
-    decoder = DecoderOptions(_ROW_GROUP_ROWS, MEMORY_BYTES, ArrowOptions(exact_values=exact))
+    decoder = DecoderOptions(_ROW_GROUP_ROWS, arrow=ArrowOptions(exact_values=exact))
     options = ParquetOptions("lz4", decoder=decoder, verify=verify, jobs=1, on_damage=on_damage)
     with TemporaryDirectory(prefix="binx-") as folder:
         for _ in import_bases(bases, folder, options, tables=patterns, needs_all=False):

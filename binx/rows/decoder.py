@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ROW_GROUP_ROWS = 131_072
 """Rows per batch, unless the memory limit is reached first."""
 
-MEMORY_BYTES = 64 * 1024 * 1024
+MEMORY_BYTES = 40 * 1024 * 1024
 """Bytes that all buffered rows may take before the largest tables are flushed."""
 
 TAKE = 1

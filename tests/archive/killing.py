@@ -97,7 +97,7 @@ VICTIMS = {
         lambda logs, dest: ["to-parquet", str(logs), "-o", str(dest)], check_manifests_of_tables
     ),
     "to-parquet-jobs": Victim(
-        lambda logs, dest: ["to-parquet", "--jobs", "2", str(logs), "-o", str(dest)],
+        lambda logs, dest: ["to-parquet", "--jobs", "4", str(logs), "-o", str(dest)],
         check_manifests_of_tables,
     ),
     "index": Victim(lambda logs, dest: ["index", str(logs), "-o", str(dest)], _check_indexes),

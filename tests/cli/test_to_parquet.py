@@ -111,7 +111,7 @@ def test_a_dump_gives_names(mariadb_shop: Shop, tmp_path: Path) -> None:
     assert names[1] == [column["name"] for column in found["columns"]]
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", "4"])
 def test_tables_whose_columns_nothing_names_are_reported(
     mariadb_shop: Shop, tmp_path: Path, jobs: str
 ) -> None:
@@ -152,12 +152,18 @@ def test_gtids_that_are_not_there_are_named(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_help_names_the_defaults_that_hold() -> None:
-    from binx.dataset.options import MEMORY_BYTES
-    from binx.rows.decoder import ROW_GROUP_ROWS
+    from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS
 
     shown = " ".join(binx("to-parquet", "--help").out.split())
     assert f"Maximum number of rows in a row group. [default: {ROW_GROUP_ROWS}]" in shown
-    assert f"before they are written, for each job. [default: {MEMORY_BYTES >> 20}]" in shown
+    assert f"before they are written, for each log at a time. [default: {MEMORY_BYTES >> 20}]" in shown
+
+
+def test_logs_are_not_exported_again_because_there_is_other_memory(shop: Shop, tmp_path: Path) -> None:
+    rerun: list[str | Path] = ["to-parquet", "--json", *shop.logs, "-o", tmp_path / "lake"]
+    assert {json.loads(line)["state"] for line in binx(*rerun, "--memory", "64").lines} == {"written"}
+    assert {json.loads(line)["state"] for line in binx(*rerun).lines} == {"kept"}
+    assert {json.loads(line)["state"] for line in binx(*rerun, "--row-group-rows", "9").lines} == {"written"}
 
 
 def test_a_log_without_a_name_is_refused(shop: Shop, tmp_path: Path) -> None:
@@ -345,7 +351,7 @@ def test_a_rule_for_a_table_without_exported_rows_is_checked_at_the_end(shop: Sh
     assert "the rule shop.customers.emial matches no column in the data set" in ended.err
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", "4"])
 def test_a_log_whose_table_lacks_the_column_of_a_rule_is_not_committed(
     shop: Shop, tmp_path: Path, jobs: str
 ) -> None:

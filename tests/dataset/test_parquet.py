@@ -159,7 +159,7 @@ def test_each_file_says_which_schema_version_it_has(dataset: Path, manifests: li
 
 
 @pytest.mark.parametrize("damaged", [1, 3, -1])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, 4])
 def test_damage_is_reported_alike_however_far_ahead_it_is_found(
     jobs: int, damaged: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +179,7 @@ def test_damage_is_reported_alike_however_far_ahead_it_is_found(
     assert len(list((tmp_path / "out" / "_manifest").iterdir())) == 1
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("jobs", [1, 6])
 def test_a_disk_that_is_full_ends_it_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:

@@ -60,7 +60,7 @@ def export_logs(
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-@pytest.mark.parametrize("jobs", [2, 3])
+@pytest.mark.parametrize("jobs", [2, 4, 6])
 def test_any_number_of_jobs_makes_the_same_files(chain: str, jobs: int, tmp_path: Path) -> None:
     paths = CHAINS[chain]
     states = [(Catalog(), ChainState()), (Catalog(), ChainState())]
@@ -91,7 +91,7 @@ def test_logs_are_decoded_by_threads_of_their_own(
 
     exported = parquet.export_log
     monkeypatch.setattr(parquet, "export_log", seen)
-    shared, _, _ = export_logs(tmp_path / "shared", paths, 2, more=more)
+    shared, _, _ = export_logs(tmp_path / "shared", paths, 4, more=more)
     assert len(threads) == 2
     monkeypatch.setattr(parquet, "export_log", exported)
     assert shared == export_logs(tmp_path / "alone", paths, 1, more=more)[0]
@@ -118,10 +118,10 @@ def test_logs_that_were_written_before_are_kept(tmp_path: Path) -> None:
     paths = CHAINS["mysql-9.7/shop"]
     alone, _, _ = export_logs(tmp_path / "alone", paths, 1)
     export_logs(tmp_path / "out", paths[:2], 1)
-    shared, reports, _ = export_logs(tmp_path / "out", paths, 2)
+    shared, reports, _ = export_logs(tmp_path / "out", paths, 4)
     assert [report.kept for report in reports] == [True, True] + [False] * (len(paths) - 2)
     assert shared == alone
-    again, reports, _ = export_logs(tmp_path / "out", paths, 2)
+    again, reports, _ = export_logs(tmp_path / "out", paths, 4)
     assert all(report.kept for report in reports)
     assert again == alone
 
@@ -134,7 +134,7 @@ def test_a_selection_is_answered_from_all_logs(tmp_path: Path) -> None:
     selection = Selection(gtids=GtidSet.parse(",".join([gtids[0], gtids[-1]])) | unknown)
     alone, _, _ = export_logs(tmp_path / "alone", paths, 1, selection)
     for _ in range(2):
-        shared, _, selector = export_logs(tmp_path / "shared", paths, 2, selection)
+        shared, _, selector = export_logs(tmp_path / "shared", paths, 4, selection)
         assert shared == alone
         assert selector.missing() == unknown
 
@@ -143,7 +143,7 @@ def test_a_selection_is_answered_from_all_logs(tmp_path: Path) -> None:
 def test_a_limit_counts_over_all_logs(limit: int, tmp_path: Path) -> None:
     paths = CHAINS["mysql-9.7/shop"]
     alone, reports, _ = export_logs(tmp_path / "alone", paths, 1, Selection(limit=limit))
-    shared, _, _ = export_logs(tmp_path / "shared", paths, 3, Selection(limit=limit))
+    shared, _, _ = export_logs(tmp_path / "shared", paths, 6, Selection(limit=limit))
     assert shared == alone
     everything = export_logs(tmp_path / "everything", paths, 1)[1]
     expected = min(limit, sum(report.transactions for report in everything))
@@ -157,7 +157,7 @@ def test_what_stands_before_damage_is_committed_and_the_error_is_the_same(place:
     with pytest.raises(DamagedError) as alone:
         export_logs(tmp_path / "alone", paths, 1)
     with pytest.raises(DamagedError) as shared:
-        export_logs(tmp_path / "shared", paths, 2)
+        export_logs(tmp_path / "shared", paths, 4)
     assert str(shared.value) == str(alone.value)
     assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
     assert len(list((tmp_path / "shared").glob("_manifest/*"))) == place
@@ -169,7 +169,7 @@ def test_after_damage_that_is_salvaged_logs_go_on_from_what_is_known_then(tmp_pa
     damage(paths, 1, tmp_path)
     more = {"on_damage": OnDamage.SALVAGE}
     alone, _, _ = export_logs(tmp_path / "alone", paths, 1, more=more)
-    shared, reports, _ = export_logs(tmp_path / "shared", paths, 3, more=more)
+    shared, reports, _ = export_logs(tmp_path / "shared", paths, 6, more=more)
     assert shared == alone
     assert [bool(report.manifest["damage"]) for report in reports] == [False, True, False, False]
 
@@ -178,7 +178,7 @@ def test_whoever_takes_no_more_reports_ends_all_work(tmp_path: Path) -> None:
     paths = CHAINS["mysql-9.7/shop"]
     files: list[BinlogFile] = open_files([str(path) for path in paths])
     try:
-        reports = to_parquet(files, tmp_path / "out", options=ParquetOptions(jobs=2))
+        reports = to_parquet(files, tmp_path / "out", options=ParquetOptions(jobs=4))
         next(reports)
         reports.close()  # type: ignore[attr-defined]
     finally:

@@ -90,16 +90,16 @@ def base_command(
 ) -> ExitCode:
     """Take a backup's tables into a data set, as what the changes in the logs begin with."""
     from binx.dataset.dataset import DataSet
-    from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+    from binx.dataset.options import ParquetOptions
     from binx.dataset.personal.unmatched_rules import unmatched
     from binx.lake.base.importing import import_bases
     from binx.rows.columns.types import ArrowOptions
-    from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
+    from binx.rows.decoder import DecoderOptions
 
     arrow = ArrowOptions(unsigned_as_decimal=unsigned_bigint == "decimal")
     options = ParquetOptions(
         compression=compression,
-        decoder=DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, arrow),
+        decoder=DecoderOptions(arrow=arrow),
         force=force,
         personal=personal_data(dropped, hashed, hash_key),
         allows_unmatched_rules=allow_unmatched_rules,

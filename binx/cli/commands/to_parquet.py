@@ -24,12 +24,12 @@ from binx.cli.options import (
 from binx.cli.personal_options import PERSONAL_OPTIONS
 from binx.cli.selecting import WHERE, selection_options
 from binx.cli.terminal import say_losses, text_output
-from binx.dataset.options import MEMORY_BYTES, ParquetOptions, StatementTexts
+from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.personal.rules import Rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
-from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
+from binx.rows.decoder import MEMORY_BYTES, ROW_GROUP_ROWS, DecoderOptions
 
 if TYPE_CHECKING:
     from binx.dataset.predecessors import SourceReport
@@ -73,13 +73,13 @@ _HIGHEST_LEVEL = 22
 @option(
     "--memory MB",
     type=click.IntRange(_LEAST_MEMORY, _MOST_MEMORY),
-    help="Memory for rows before they are written, for each job.  [default: 64]",
+    help="Memory for rows before they are written, for each log at a time.  [default: 40]",
 )
 @option(
     "--jobs",
     type=COUNT,
-    help="Number of logs to decode at a time; with 1, only one processor is used. The files are the same."
-    " Each log needs its own memory.  [default: 2, or 1 below 2 GiB of ulimit -v]",
+    help="Number of threads: two for a log, so that 4 take two logs at a time, which need twice the memory."
+    " The files are the same.  [default: 2, or 1 below 2 GiB of ulimit -v]",
 )
 @UNSIGNED_BIGINT
 @PERSONAL_OPTIONS

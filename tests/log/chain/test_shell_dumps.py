@@ -45,7 +45,7 @@ def test_all_commands_read_the_logs_whole(root: Path, tmp_path: Path) -> None:
     rows = ["extract", "--format", "json", "--rows"]
     assert binx(*rows, root).out == binx(*rows, *LOGS).out
     assert binx("verify", root).code == ExitCode.DONE
-    for jobs in ("1", "2"):
+    for jobs in ("1", "4"):
         exported = binx("to-parquet", "--jobs", jobs, root, "-o", tmp_path / jobs)
         assert exported.code == binx("to-parquet", *LOGS, "-o", tmp_path / "of-logs", "--force").code
         assert len([*(tmp_path / jobs / "_manifest").iterdir()]) == len(LOGS)

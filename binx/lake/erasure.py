@@ -2,15 +2,17 @@
 
 Affected files are rewritten beside the old ones, the state is committed, and the old files are removed at
 once. Later changes of these keys are loaded as usual, unless they are erased forever: then the state has a
-digest of each key, and every load that brings rows of one erases these as it ends.
+digest of each key, and every load that brings rows of one erases these before it commits.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Self
 from uuid import uuid4
 
@@ -20,12 +22,13 @@ import pyarrow.compute as pc
 
 from binx.errors import AbsentError
 from binx.lake.arrivals.repeats import EVENTS, events_of
+from binx.lake.arrow.column_types import can_misfit
 from binx.lake.arrow.conversions import converted
 from binx.lake.arrow.images import counts, pairs_of
 from binx.lake.arrow.keys import key_of, to_text
 from binx.lake.arrow.matching import Numbers, matching_rows
 from binx.lake.dataset.files import ChangesFile
-from binx.lake.load_plan import lives_of
+from binx.lake.load_plan import forever_erased, key_called, lives_of
 from binx.lake.place import LakeStore
 from binx.lake.published.delta import publish
 from binx.lake.published.views import write_views
@@ -37,6 +40,8 @@ from binx.lake.tasks.image_sources import state_rows, unit_images
 from binx.where.condition import Condition
 
 _Key = tuple[Any, ...]
+_MOST_DIGITS = 20
+"""Of the longest integers that have a type, with a sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +56,28 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class _ErasedKeys:
-    """Keys that were erased forever: digests, by their salt."""
+    """Keys that were erased forever: digests, by the columns that they are of and their salt."""
 
-    by_salt: Mapping[str, frozenset[str]]
+    digests: Mapping[tuple[tuple[int, ...], str], set[str]]
 
     @classmethod
     def of(cls, life: TableHistory, erasures: Iterable[Mapping[str, Any]]) -> Self:
         """Return those of a table, under all names that it had."""
-        names = {str(name) for _, name in life.names}
-        notes = [note["forever"] for note in erasures if note["table"] in names and note.get("forever")]
-        return cls({note["salt"]: frozenset(note["keys"]) for note in notes})
+        digests: dict[tuple[tuple[int, ...], str], set[str]] = defaultdict(set)
+        for note in forever_erased(life, erasures):
+            # Earlier versions did not note the columns.
+            key = key_called(life, note["key"]) if note.get("key") else _key_columns(life.epochs[-1])
+            if key is not None:
+                digests[key, note["salt"]] |= {*note["keys"]}
+        return cls(digests)
 
-    def marks(self, keys: Sequence[_Key]) -> Numbers:
-        """Return which keys are among them."""
-        return np.array(
-            [any(_digest(salt, key) in own for salt, own in self.by_salt.items()) for key in keys], bool
-        )
+    def marks(self, rows: pa.Table, epoch: SchemaSpan) -> Numbers:
+        """Return which rows have one of them."""
+        marked = np.zeros(len(rows), bool)
+        for (columns, salt), digests in self.digests.items():
+            keys = _tuples(rows, replace(epoch, key=columns))
+            marked |= np.array([_digest(salt, key) in digests for key in keys], bool)
+        return marked
 
 
 def _digest(salt: str, key: _Key) -> str:
@@ -83,31 +94,40 @@ def erase(
         BinxError: nothing was changed; the message has the reason.
     """
     output = Output(LakeStore(path))
-    erasing = _Erasing(output, table, condition, forever=forever)
+    erasing = Erasing(output, table, condition, forever=forever)
     with output.locked(broken=break_lock):
         return erasing.run()
 
 
-def erase_again(output: Output, new: Collection[str]) -> None:
-    """Erase what new files of ``history/`` have of keys that were erased forever.
+def erase_again(output: Output, new: Collection[str]) -> list[Erasing]:
+    """Erase what new files of ``history/`` have of keys that were erased forever, to be committed with them.
 
     Args:
-        output: the output, locked and committed.
+        output: the output, locked, with the state to commit.
         new: the paths of the files.
+
+    Returns:
+        What was done, which is to be settled after the commit.
     """
+    done = []
     for life in lives_of(output.state):
-        digests = _ErasedKeys.of(life, output.state.erasures)
-        units = [unit for unit in life.units if unit.file.path in new] if digests.by_salt else []
+        keys = _ErasedKeys.of(life, output.state.erasures)
+        units = [unit for unit in life.units if unit.file.path in new] if keys.digests else []
         images = (
             _forward(life, images, unit.epoch)
             for unit in units
             for images in unit_images(unit, life.epochs[unit.epoch], output.place.uri)
         )
-        if any(digests.marks(_tuples(one, life.epochs[-1])).any() for one in images):
-            _Erasing(output, str(life.name or life.names[-1][1]), digests, forever=True).run()
+        if any(keys.marks(one, life.epochs[-1]).any() for one in images):
+            erasing = Erasing(output, str(life.name or life.names[-1][1]), keys, forever=True)
+            erasing.apply()
+            done.append(erasing)
+    return done
 
 
-class _Erasing:
+class Erasing:
+    """The erasure of some keys of a table from an output that is locked."""
+
     def __init__(
         self,
         output: Output,
@@ -121,6 +141,7 @@ class _Erasing:
         self._columns = [] if isinstance(chosen, _ErasedKeys) else sorted(chosen.columns)
         self._table = table
         self._events: set[tuple[str, str, str, str, int]] = set()
+        self._known: set[_Key] = set()
         self._name = TableName.parse(table)
         # What was lost when another server took over is in history/, too.
         lives = {life.id: life for life in (*lives_of(self._state), *lives_of(self._state, with_lost=True))}
@@ -145,9 +166,28 @@ class _Erasing:
 
     def run(self) -> Erased:
         """Erase and commit."""
+        self._state.version += 1
+        erased = self.apply()
+        if not erased.keys:
+            return erased
+        self._output.commit(self._state)
+        write_views(self._state, lives_of(self._state), self._place)
+        if had_delta := self.settle():
+            publish(self._state, self._place, had_delta)
+        self._output.tidy()
+        return erased
+
+    def settle(self) -> list[str]:
+        """Remove the files that have the rows, after the commit; return the folders that had Delta's logs."""
+        self._place.remove(list(self._state.garbage))
+        return [life.folder for life in self._state.lives.values() if self._drop_delta(life.folder)]
+
+    def apply(self) -> Erased:
+        """Erase in the state, which is not committed yet."""
         state = self._state
         self._output.begin()
         gone: set[_Key] = set()
+        key_names: list[str] = []
         rows = {"history": 0, "current": 0, "scd2": 0}
         replaced: dict[str, ChangesFile] = {}
         for life in self._lives:
@@ -156,6 +196,8 @@ class _Erasing:
             if not matching:
                 continue
             gone |= matching
+            last = life.epochs[-1]
+            key_names = [last.column(number).name for number in _key_columns(last)]
             for path, file in {
                 unit.file.path: unit.file for unit in life.units if not unit.file.gone
             }.items():
@@ -170,20 +212,15 @@ class _Erasing:
         if not gone:
             return Erased(0, **rows)
         state.history = [replaced.get(file.path, file) for file in state.history]
-        state.version += 1
         note = {"table": self._table, "load": state.version, "keys": len(gone), **rows}
         note |= {"columns": self._columns, "events": sorted(self._events)}
-        if self._forever:
-            salt = secrets.token_hex(16)
-            note["forever"] = {"salt": salt, "keys": sorted(_digest(salt, key) for key in gone)}
+        if self._forever and (fresh := gone - self._known):
+            # Of one salt, a load computes one digest of a row, however many keys were erased.
+            salts = (own["salt"] for other in state.erasures if (own := other.get("forever")))
+            salt = next(salts, None) or secrets.token_hex(16)
+            digests = sorted(_digest(salt, key) for key in fresh)
+            note["forever"] = {"salt": salt, "key": key_names, "keys": digests}
         state.erasures.append(note)
-        had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
-        self._output.commit(state)
-        self._place.remove(list(state.garbage))
-        write_views(state, lives_of(self._state), self._place)
-        if had_delta:
-            publish(state, self._place, had_delta)
-        self._output.tidy()
         return Erased(len(gone), **rows)
 
     def _matching(self, life: TableHistory, own: LifeState | None) -> set[_Key]:
@@ -203,6 +240,8 @@ class _Erasing:
                 for rows in self._rows(life, own, file):
                     keys = _tuples(rows, life.epochs[-1])
                     matching |= {keys[row] for row in np.flatnonzero(self._marks(rows, life.epochs[-1]))}
+        if isinstance(self._chosen, _ErasedKeys):
+            self._known |= matching
         before = -1
         while before != len(matching):
             before = len(matching)
@@ -219,7 +258,7 @@ class _Erasing:
 
     def _marks(self, rows: pa.Table, epoch: SchemaSpan) -> Numbers:
         if isinstance(self._chosen, _ErasedKeys):
-            return self._chosen.marks(_tuples(rows, epoch))
+            return self._chosen.marks(rows, epoch)
         return matching_rows(rows, epoch, self._chosen, self._table, self._place.shown(""))
 
     def _history(self, life: TableHistory, file: ChangesFile, erased: set[_Key]) -> ChangesFile:
@@ -257,9 +296,20 @@ class _Erasing:
             firsts[file.path] = key_of(plain, before).slice(0, 1)
         full = [index for index, file in enumerate(own.ranges) if rewritten[file.path].rows] or [0]
         begins = [firsts[own.ranges[index].path] for index in full[1:]]
+        ranges = tuple(rewritten[own.ranges[index].path] for index in full)
+        catalog = own.catalog
+        if catalog is not None:
+            catalog = replace(
+                catalog,
+                rows=catalog.rows + sum(file.rows for file in ranges) - sum(file.rows for file in own.ranges),
+                unknown=catalog.unknown
+                + sum(file.unknown for file in ranges)
+                - sum(file.unknown for file in own.ranges),
+            )
         return replace(
             own,
-            ranges=tuple(rewritten[own.ranges[index].path] for index in full),
+            catalog=catalog,
+            ranges=ranges,
             lows=to_text(pa.concat_tables(begins).combine_chunks()) if begins else "",
             closed=tuple(rewritten[file.path] for file in own.closed if rewritten[file.path].rows),
             held=tuple(rewritten[own.held[index].path] for index in full) if own.held else (),
@@ -306,8 +356,31 @@ def _forward(life: TableHistory, rows: pa.Table, epoch: int) -> pa.Table:
     return rows
 
 
+def _key_columns(epoch: SchemaSpan) -> tuple[int, ...]:
+    """Return the columns that tell rows apart: without a key, all."""
+    return epoch.key or tuple(column.id for column in epoch.columns)
+
+
 def _tuples(rows: pa.Table, epoch: SchemaSpan) -> list[_Key]:
-    """Return the keys of rows; without a key, all their values."""
-    keyed = epoch if epoch.key else replace(epoch, key=tuple(column.id for column in epoch.columns))
-    keys = key_of(rows, keyed)
-    return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
+    """Return the keys of rows, as they stay where ALTER TABLE makes a type wider or a text."""
+    columns = []
+    for number in _key_columns(epoch):
+        values = rows.column(f"v{number}")
+        if pa.types.is_date(values.type):
+            values = values.cast(pa.timestamp("us"))
+        columns.append([_plain(value) for value in values.to_pylist()])
+        if f"m{number}" in rows.column_names and can_misfit(epoch.column(number)):
+            columns.append(rows.column(f"m{number}").to_pylist())
+    return list(zip(*columns, strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as one of all types that have it; texts that spell a whole number alike are numbers."""
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        value = text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(value, str):
+        is_number = len(value) <= _MOST_DIGITS and value.isascii() and value.removeprefix("-").isdecimal()
+        return int(value) if is_number and str(int(value)) == value else value
+    is_whole = isinstance(value, (bool, float)) and float(value).is_integer()
+    return int(value) if is_whole else value

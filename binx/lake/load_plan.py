@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 from binx.errors import AbsentError, UsageError
 from binx.lake.arrow.before_images import ComparedImages
@@ -27,6 +28,9 @@ _KEYLESS = "the logs tell no primary key of it as it is now: current/ stays as i
 _ALIKE = (
     "an ENUM or SET of its key has an empty member: rows with it and rows with no member are alike, and count"
     " once"
+)
+_NOT_TOLD = (
+    "it no longer has all columns ({}) of keys that were erased forever: later rows of these are not erased"
 )
 _WITHOUT_KEY = (
     "the logs tell no primary key of it for some of its rows: of those with equal keys, if any, one is left"
@@ -98,9 +102,14 @@ def _traced(
     for life in traced.lives:
         if life.name is None:
             continue
+        life.reasons += [
+            _NOT_TOLD.format(", ".join(note["key"]))
+            for note in forever_erased(life, state.erasures)
+            if key_called(life, note.get("key", ())) is None
+        ]
         life.is_keyed = all(life.epochs[unit.epoch].key for unit in life.units)
         given = keys.get(life.name, ())
-        if given and not life.epochs[-1].key and (key := _key_called(life, given)):
+        if given and not life.epochs[-1].key and (key := key_called(life, given)):
             _give_key(life, key)
         if life.epochs[-1].key:
             _fill_keys(life)
@@ -179,7 +188,13 @@ def plan_load(
     return Plan(lives, work, sorted(set(state.lives) - ends), empty)
 
 
-def _key_called(life: TableHistory, names: Sequence[str]) -> tuple[int, ...] | None:
+def forever_erased(life: TableHistory, erasures: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the keys of a table, under all names that it had, that were erased forever."""
+    names = {str(name) for _, name in life.names}
+    return [note["forever"] for note in erasures if note["table"] in names and note.get("forever")]
+
+
+def key_called(life: TableHistory, names: Sequence[str]) -> tuple[int, ...] | None:
     """Return the columns of a life's end that had these names last; None if one is not there."""
     wanted, last = [folded_name(name) for name in names], {column.id for column in life.epochs[-1].columns}
     for epoch in reversed(life.epochs):
@@ -204,7 +219,7 @@ def check_key(life: TableHistory, names: Sequence[str]) -> None:
         AbsentError: there is no such column.
         UsageError: the table has another key.
     """
-    last, key = life.epochs[-1], _key_called(life, names)
+    last, key = life.epochs[-1], key_called(life, names)
     if key is None and last.columns:
         columns = {folded_name(column.name): column.name for column in last.columns}
         absent = next((name for name in names if folded_name(name) not in columns), names[0])

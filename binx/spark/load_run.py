@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -39,6 +39,8 @@ from binx.version import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from binx.lake.erasure import Erasing
 
 Session = Callable[[], AbstractContextManager["SparkSession"]]
 """Starts Spark; called only if there is work to do."""
@@ -118,7 +120,14 @@ class _Load:
         self._take_history(history, stopped)
         self._take_lives(stopped)
         self._record(stopped)
-        new = [file.path for taken in history for file in taken.files]
+        new = {file.path for taken in history for file in taken.files}
+        erased: list[Erasing] = []
+        if new and any(note.get("forever") for note in state.erasures):
+            # Imported here, as conditions take long to load.
+            from binx.lake.erasure import erase_again
+
+            state.version = self._load
+            erased = erase_again(self.output, new)
         lives = self._compact(spark, new)
         changed = (
             bool(plan.work or history or arrivals.new_manifests or plan.finished)
@@ -133,11 +142,8 @@ class _Load:
             state.version = self._load
             self.output.commit(state)
             record_load(self._place, self._load, self._summaries.values())
-            if any(note.get("forever") for note in state.erasures):
-                # Imported here, as conditions take long to load.
-                from binx.lake.erasure import erase_again
-
-                erase_again(self.output, {*new})
+        for erasing in erased:
+            erasing.settle()
         if not has_views(state, self._place):
             write_views(state, lives_of(state) if lives is None else lives, self._place)
         if options.format == DELTA:
@@ -251,7 +257,7 @@ class _Load:
             if life.name is not None and life.name in options.keys:
                 check_key(life, options.keys[life.name])
 
-    def _compact(self, spark: Callable[[], SparkSession], new: Sequence[str]) -> list[TableHistory] | None:
+    def _compact(self, spark: Callable[[], SparkSession], new: Collection[str]) -> list[TableHistory] | None:
         """Remove old files of history, and join small ones, if this load added some or was asked to.
 
         Returns the lives as they are then; None if there was nothing to do.
@@ -336,11 +342,8 @@ class _Load:
             if work is not None and not error:
                 own = work.state
                 state.lives[life.id] = own if self._catalog is None else self._catalog.taken(own, work)
-                self._summary(life.name).current = (
-                    sum(one.rows for one in state.lives.values() if one.name == life.name)
-                    if life.shard
-                    else state.lives[life.id].rows
-                )
+                # How many is known at the end, as keys may be erased.
+                self._summary(life.name).current = 0
             kept = state.lives.get(life.id)
             if self._catalog is not None and kept is not None and kept.catalog is None and kept.ranges:
                 kept = state.lives[life.id] = self._catalog.moved(kept)
@@ -400,6 +403,10 @@ class _Load:
         for record in self._state.records.values():
             if self._options.wants(record.name):
                 self._summary(record.name).add(record)
+        for summary in self._summaries.values():
+            if summary.current is not None:
+                lives = self._state.lives.values()
+                summary.current = sum(life.rows for life in lives if life.name == summary.name)
         for waiting in self._arrivals.waiting:
             if self._options.wants(waiting.file.table):
                 self._summary(waiting.file.table).listed += waiting.file.rows

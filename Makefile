@@ -48,7 +48,7 @@ needs-headers: needs-python
 		sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || \
 		{ echo "binx needs the headers of $(PYTHON) to build its kernels (Debian: apt-get install python3-dev)" >&2; exit 1; }
 
-$(VENV)/.installed: pyproject.toml $(KERNELS) | needs-headers
+$(VENV)/.installed: pyproject.toml setup.py $(KERNELS) | needs-headers
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(if $(COMPILERS),@echo "no C or C++ compiler is on PATH: the one of the Python package ziglang is used" && \

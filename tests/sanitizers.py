@@ -13,17 +13,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 _CHECKS = "address,undefined"
-
-_SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-_LANGUAGES = {module["name"]: module.get("language", "c") for module in _SETTINGS["ext-modules"]}
-_SUFFIXES = {"c": ".c", "c++": ".cpp"}
 
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
 """Whether this process has the address sanitizer, with an allocator and a great deal of memory of its own."""
@@ -79,16 +74,16 @@ def _compile(source: Path, *, fuzzer: bool) -> None:
     root = next(parent.parent for parent in source.parents if parent.name == "binx")
     print(f"building {source.relative_to(root)}", file=sys.stderr, flush=True)
     built = source.with_name(source.stem + _SUFFIX)
-    language = _LANGUAGES.get(".".join(source.relative_to(root).with_suffix("").parts), "c")
-    code = source.with_suffix(_SUFFIXES[language])
-    translated = ["--cplus"] if language == "c++" else []
+    plus = "\n# distutils: language = c++\n" in source.read_text("utf-8")
+    code = source.with_suffix(".cpp" if plus else ".c")
+    translated = ["--cplus"] if plus else []
     subprocess.run(
         [sys.executable, "-m", "cython", "-3", *translated, source.relative_to(root), "-o", code],
         check=True,
         cwd=root,
     )
     compiler = ["clang"] if fuzzer else [os.environ.get("CC", "gcc")]
-    standard = ["-std=c++17"] if language == "c++" else []
+    standard = ["-std=c++17"] if plus else []
     checks = f"-fsanitize={_CHECKS},fuzzer-no-link" if fuzzer else f"-fsanitize={_CHECKS}"
     flags = _FLAGS if fuzzer else [flag for flag in _FLAGS if flag != "-fno-sanitize=function"]
     include = sysconfig.get_path("include")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import cache
@@ -212,11 +211,3 @@ def test_every_layer_has_tests_of_its_own_name() -> None:
     for layer in LAYERS:
         if (PACKAGE / layer).is_dir():
             assert any((tests / layer).glob("test_*.py")), layer
-
-
-def test_every_kernel_is_built() -> None:
-    with (PACKAGE.parent / "pyproject.toml").open("rb") as file:
-        built = tomllib.load(file)["tool"]["setuptools"]["ext-modules"]
-    kernels = {str(path.relative_to(PACKAGE.parent)) for path in PACKAGE.rglob("*.pyx")}
-    assert {source for module in built for source in module["sources"]} == kernels
-    assert all(module["sources"] == [module["name"].replace(".", "/") + ".pyx"] for module in built)

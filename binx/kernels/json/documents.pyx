@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# distutils: language = c++
 """Render MySQL's binary JSON (WL#8132, sql-common/json_binary.h) as the text that the server prints.
 
 A document is a type byte and a value. An array or object holds the number of

@@ -37,6 +37,7 @@ from binx.lake.state.output_folder import Output
 from binx.lake.table_name import TableName, listed_tables
 from binx.lake.tables.lives import FileSpan, SchemaSpan, TableHistory
 from binx.lake.tasks.image_sources import state_rows, unit_images
+from binx.rows.columns.schema import folded_name
 from binx.where.condition import Condition
 
 _Key = tuple[Any, ...]
@@ -151,6 +152,13 @@ class Erasing:
             if life.name == self._name
             or (life.name is None and any(name == self._name for _, name in life.names))
         ]
+        # A table that was there before may have had other columns.
+        wanted = {*self._columns}
+        self._lives = [
+            life
+            for life in self._lives
+            if wanted <= {folded_name(column.name) for column in life.epochs[-1].columns}
+        ] or self._lives
         if not self._state.version:
             raise AbsentError(
                 "has no _state.json: expected the output of `binx load`", path=self._place.shown("")

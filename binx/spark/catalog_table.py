@@ -36,8 +36,9 @@ _COMMENT = re.compile(r"binx (\S+) (\S+) (\d+)")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DELTA = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 """Without these, Delta cannot rename or drop a column or widen its type."""
-_REFUSED_BY_HIVE = "incompatible"
-"""What Hive's metastore says of a column that is dropped between others, unless it is told not to look."""
+_NOT_DROPPED = ("incompatible", "Cannot find source column")
+"""What Hive's metastore says of a column that is dropped between others, unless it is told not to look, and
+Iceberg of one that the table's partitions or order are made of."""
 _PLACES = "path string, rows bigint, bytes bigint, unknown bigint, deleted bigint"
 _UTC = pa.timestamp("us", "UTC")
 
@@ -240,7 +241,7 @@ class CatalogTable:
         try:
             self._alter(f"DROP COLUMN {identifier(column.name)}")
         except (PySparkException, Py4JError) as error:
-            if _REFUSED_BY_HIVE not in str(error):
+            if not any(text in str(error) for text in _NOT_DROPPED):
                 raise
             name = f"_dropped_{column.name}_{self._load}"
             self.sql(f"UPDATE {self.target} SET {identifier(column.name)} = NULL")

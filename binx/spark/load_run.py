@@ -83,7 +83,7 @@ class _Load:
             )
         self._before = _recorded(state)
         state.shards |= options.shards
-        if state.shards and (options.format == DELTA or options.catalog is not None):
+        if state.shards and (options.format == DELTA or options.catalog or state.catalog):
             raise UsageError(
                 "--shards: a table's columns may differ from shard to shard, which tables of Delta and of a"
                 " catalog cannot: load without --format and --catalog, and read the views"

@@ -131,6 +131,20 @@ def test_rows_of_a_renamed_table_go_even_if_it_is_truncated_since(
     assert canaries(out) == set()
 
 
+def test_a_table_that_was_made_again_with_other_columns_is_erased_by_them(
+    server: Any, tmp_path: Path, load: Load
+) -> None:
+    out = tmp_path / "out"
+    server.drop(ORDERS)
+    server.create(ORDERS, [("code", pa.string())], ["code"])
+    secret = canary()
+    server.transaction(("insert", ORDERS, {"code": secret}), ("insert", ORDERS, {"code": "kept"}))
+    server.export_all(tmp_path / "lake", whole=True)
+    assert load(tmp_path / "lake", out)[0] == 0
+    assert run(["erase", str(out), "--table", "shop.orders", "--where", f"code = '{secret}'", "--quiet"]) == 0
+    assert secret.encode() not in canaries(out)
+
+
 def test_times_are_compared_as_servers_print_them(
     tmp_path: Path, load: Load, capsys: pytest.CaptureFixture[str]
 ) -> None:

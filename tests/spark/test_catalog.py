@@ -412,13 +412,19 @@ def test_a_new_table_is_partitioned_and_sorted_as_asked(
 ) -> None:
     server = orders()
     server.transaction(*(insert(number, "a", number) for number in range(20)))
-    layout = ["--partition-by", "shop.orders=bucket(4, id)", "--sort-by", "shop.orders=amount"]
+    layout = ["--partition-by", "shop.orders=bucket(4, id), name", "--sort-by", "shop.orders=amount"]
     follow(server, *layout)
     assert ice(sql="SELECT count(*) AS n FROM ice.shop.orders.partitions")[0]["n"] > 1
     properties = {row["key"]: row["value"] for row in ice(sql="SHOW TBLPROPERTIES ice.shop.orders")}
     assert "amount" in properties["sort-order"]
     server.transaction(("delete", ORDERS, (3,)), ("update", ORDERS, (4,), {"amount": 40}))
     follow(server)
+    # Iceberg drops no column that partitions or the order are made of.
+    alter(server, "DROP amount, DROP name, ADD more INT", [FIELDS[0], ("more", pa.int32())])
+    server.transaction(("update", ORDERS, (5,), {"more": 7}))
+    follow(server)
+    kept = [name for name in ice(sql="SELECT * FROM ice.shop.orders")[0] if name.startswith("_dropped")]
+    assert len(kept) == 2
 
 
 def test_rows_of_others_are_not_replaced_and_other_tables_go_on(ice: Ask, tmp_path: Path) -> None:
@@ -633,3 +639,5 @@ def test_a_catalog_that_fails_stops_no_load(
     assert (code, "--format delta is for tables in files" in summary["error"]) == (2, True)
     code, summary = load(tmp_path / "in", out, "--soft-deletes")
     assert (code, "--soft-deletes is for tables in files" in summary["error"]) == (2, True)
+    code, summary = load(tmp_path / "in", out, "--shards")
+    assert (code, "tables of Delta and of a catalog cannot" in summary["error"]) == (2, True)

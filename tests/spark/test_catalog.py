@@ -393,6 +393,19 @@ def test_erased_keys_go_with_the_next_load(
         assert run(status) == 0
 
 
+def test_files_that_a_load_wrote_and_joined_are_gone(ice: Ask, tmp_path: Path) -> None:
+    server = orders()
+    for number in range(40):
+        server.transaction(insert(number, "a"))
+    server.export_all(tmp_path / "in", per_file=2, whole=True)
+    loads(ice, tmp_path)
+    for output in (tmp_path / "out", tmp_path / "plain"):
+        state = json.loads((output / "_state.json").read_text())
+        there = {path.relative_to(output).as_posix() for path in output.rglob("history/**/*.parquet")}
+        assert there == {file["path"] for file in state["history"]}
+        assert len(there) < 10
+
+
 def test_tables_at_a_moment_are_made_anew(ice: Ask, tmp_path: Path) -> None:
     server = two_tables()
     moment = server.clock

@@ -81,8 +81,8 @@ class Output:
             OutputError: another load has committed in the meantime, or the state cannot be written.
         """
         ours = state.paths()
-        self._added = ours - self._former
-        self.place.synchronize(sorted(self._added))
+        added = ours - self._former
+        self.place.synchronize(sorted(added))
         self._check()
         old = {path for path, load in state.garbage.items() if load <= state.version - _LOADS_KEPT}
         self.place.remove(sorted(old - ours))
@@ -94,6 +94,8 @@ class Output:
         self.place.put(STATE, content)
         self._is_sure = True
         self._read, self._former, self._garbage = content, ours, set(state.garbage)
+        # A load commits again what it brought to a catalog's tables.
+        self._added |= added
 
     def tidy(self, *, everywhere: bool = False) -> None:
         """Remove files that do not count, including those of lost or stopped tasks.

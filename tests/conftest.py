@@ -31,6 +31,10 @@ CORPUS = Path(os.environ.get("BINX_CORPUS") or PROJECT.parent / "shared" / "corp
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# moto keeps the frames of an upload with a checksum after it if several come at once. Spark's processes have
+# the environment of when the session began.
+os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
+
 # A command in this process would make one test fail of it, and the others go on.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 

@@ -25,8 +25,6 @@ def object_store() -> Iterator[tuple[Any, str]]:
         patch.setenv("AWS_ACCESS_KEY_ID", "test")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        # moto keeps the frames of an upload with a checksum behind it if several come at once.
-        patch.setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
         host, port = server.get_host_and_port()
         endpoint = f"http://{host}:{port}"
         yield boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1"), endpoint

@@ -5,6 +5,9 @@ and the number of the next transaction. Exporting logs one at a time thus gives 
 all of them at once. The state is used only for the log that the server wrote directly after, checked by the
 ROTATE event, the times and the GTIDs of both: after a gap, a table may have been redefined, and outdated
 definitions would be recorded as facts.
+
+``before`` holds the same of a log's own beginning, so that a log that is listed again begins as it did, where
+tables were given for it or the log before it has left the data set.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from binx.dataset.dataset import escape_name
+from binx.dataset.dataset import escape_name, manifest_name
 from binx.dataset.personal.masked_statements import sealed_record, unsealed_catalog
 from binx.dataset.personal.rules import PersonalData
+from binx.dataset.predecessors import ChainPlace, packed, source_name
 from binx.errors import OutputError
 from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
@@ -29,6 +33,7 @@ from binx.source.log_names import next_name, number_of
 from binx.storage.store import MANIFESTS, Store, open_store
 
 _LEVEL = 6
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error)
 
 
 class ChainState:
@@ -37,11 +42,13 @@ class ChainState:
     Attributes:
         epoch: number of logs, up to here, that began with a server start.
         seqno: number of the next transaction, from 1.
+        is_given: whether tables were given for the log that begins here.
     """
 
-    def __init__(self, epoch: int = 0, seqno: int = 1) -> None:
+    def __init__(self, epoch: int = 0, seqno: int = 1, *, is_given: bool = False) -> None:
         self.epoch = epoch
         self.seqno = seqno
+        self.is_given = is_given
 
 
 class Beginning(NamedTuple):
@@ -64,11 +71,7 @@ def behind_record(
     The record is named by its content, so logs that change no table share it.
     """
     facts = known_facts(file)
-    tables = None
-    if len(catalog) or catalog.databases:
-        record = sealed_record(catalog, rules)
-        packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
-        tables = _path_of(record), packer.compress(record) + packer.flush()
+    tables = _packed_tables(catalog, rules)
     return {
         "next": facts.next_log,
         "ended": facts.ended,
@@ -79,6 +82,27 @@ def behind_record(
     }, tables
 
 
+def before_record(
+    catalog: Catalog, state: ChainState, rules: PersonalData | None
+) -> tuple[dict[str, Any], tuple[str, bytes] | None]:
+    """Return the manifest's ``before``, and path and bytes of the record of known tables."""
+    tables = _packed_tables(catalog, rules)
+    return {
+        "given": state.is_given,
+        "epoch": state.epoch,
+        "seqno": state.seqno,
+        "tables": None if tables is None else tables[0],
+    }, tables
+
+
+def _packed_tables(catalog: Catalog, rules: PersonalData | None) -> tuple[str, bytes] | None:
+    if not len(catalog) and not catalog.databases:
+        return None
+    record = sealed_record(catalog, rules)
+    packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
+    return _path_of(record), packer.compress(record) + packer.flush()
+
+
 def _path_of(record: bytes) -> str:
     """Return the path of a record of tables, relative to the data set."""
     return f"schemas/tables-{hashlib.sha256(record).hexdigest()[:16]}.json.gz"
@@ -87,15 +111,66 @@ def _path_of(record: bytes) -> str:
 def find_beginning(
     folder: str, files: Sequence[BinlogFile], catalog: Catalog | None, rules: PersonalData | None
 ) -> Beginning:
-    """Find the initial state of an export: the given tables, or the end of the previous log if exported.
+    """Find the initial state of an export.
+
+    That is the given tables, or the end of the previous log if it was exported, or what the first log began
+    with when it was exported before.
 
     Raises:
         UsageError: the folder is a URI of an unknown file system, or the previous log used another key.
         OutputError: the record of the previous log cannot be read.
         SourceError: the data set cannot be read.
     """
-    beginning = find_continuation(open_store(folder), files[0], rules) if catalog is None and files else None
-    return beginning or Beginning(catalog, ChainState())
+    if catalog is not None or not files:
+        return Beginning(catalog, ChainState(is_given=catalog is not None))
+    store = open_store(folder)
+    return (
+        find_continuation(store, files[0], rules)
+        or find_beginning_before(store, files[0], rules)
+        or Beginning(None, ChainState())
+    )
+
+
+def find_beginning_before(
+    store: Store, file: BinlogFile, rules: PersonalData | None, *, given: bool = False
+) -> Beginning | None:
+    """Return what a log began with when it was exported; None if the data set does not have it.
+
+    Args:
+        given: whether only tables that were given are looked for.
+
+    Raises:
+        OutputError: its manifest or the table record cannot be read.
+        SourceError: the data set cannot be read.
+        UsageError: ENUM or SET members in the record are sealed with another key.
+    """
+    path = manifest_name(source_name(file))
+    try:
+        before = _read(store, path).get("before")
+        if before is None or (given and not before["given"]):
+            return None
+        catalog = _recorded_tables(store, before["tables"], rules)
+        if catalog is None:
+            return None
+        state = ChainState(int(before["epoch"]), int(before["seqno"]), is_given=bool(before["given"]))
+    except _UNREADABLE as error:
+        raise OutputError(
+            f"its record of how the log began cannot be read: {error}; delete it to export the log again",
+            path=store.path(path).partition("?")[0],
+        ) from error
+    return Beginning(catalog, state)
+
+
+def place_of(store: Store, file: BinlogFile, place: ChainPlace, rules: PersonalData | None) -> ChainPlace:
+    """Return a log's place in the chain, with the tables that were given for it when it was exported.
+
+    Raises:
+        OutputError, SourceError, UsageError: as :func:`find_beginning_before`.
+    """
+    before = find_beginning_before(store, file, rules, given=True)
+    if before is None or before.catalog is None:
+        return place
+    return place._replace(tables=packed(before.catalog), is_given=True)
 
 
 def find_continuation(store: Store, file: BinlogFile, rules: PersonalData | None = None) -> Beginning | None:
@@ -111,14 +186,14 @@ def find_continuation(store: Store, file: BinlogFile, rules: PersonalData | None
     facts = known_facts(file)
     prefix = f"{escape_name(next_name(file.name, -1))}."
     of_another_id: Beginning | None = None
-    for manifest_name in store.names(MANIFESTS):
-        if not (manifest_name.startswith(prefix) and manifest_name.endswith(".json")):
+    for name in store.names(MANIFESTS):
+        if not (name.startswith(prefix) and name.endswith(".json")):
             continue
-        path = f"{MANIFESTS}/{manifest_name}"
+        path = f"{MANIFESTS}/{name}"
         try:
             manifest = _read(store, path)
             beginning = _end_state(store, manifest, facts, rules)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+        except _UNREADABLE as error:
             raise OutputError(
                 f"its record of the previous log cannot be read: {error}; delete it and export its log again",
                 path=store.path(path).partition("?")[0],
@@ -145,17 +220,24 @@ def _end_state(
     content = None if _is_selected(manifest) else GtidSet.parse(manifest["gtid_set"])
     if not is_next(_manifest_facts(source, end), content, after):
         return None
-    catalog = Catalog()
-    if end["tables"] is not None:
-        data = store.read(end["tables"])
-        if data is None:
-            return None
-        record = zlib.decompress(data, wbits=16 + zlib.MAX_WBITS)
-        if _path_of(record) != end["tables"]:
-            raise ValueError(f"{end['tables']} is not what was written")
-        catalog = unsealed_catalog(record, rules)
+    catalog = _recorded_tables(store, end["tables"], rules)
+    if catalog is None:
+        return None
     state = ChainState(int(end["epoch"]), int(end["seqno"]))
     return Beginning(catalog, state, str(source["name"]))
+
+
+def _recorded_tables(store: Store, path: str | None, rules: PersonalData | None) -> Catalog | None:
+    """Return the tables of a record; None if the record is gone."""
+    if path is None:
+        return Catalog()
+    data = store.read(path)
+    if data is None:
+        return None
+    record = zlib.decompress(data, wbits=16 + zlib.MAX_WBITS)
+    if _path_of(record) != path:
+        raise ValueError(f"{path} is not what was written")
+    return unsealed_catalog(record, rules)
 
 
 def _manifest_facts(source: dict[str, Any], end: dict[str, Any]) -> LogFacts:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from binx.dataset.continuation import ChainState, behind_record
+from binx.dataset.continuation import ChainState, before_record, behind_record
 from binx.dataset.dataset import DataSet
 from binx.dataset.finder import Finder, Salvaging, damage_sentences
 from binx.dataset.manifest import LogReport, TableVersion, manifest, source_record
@@ -106,6 +106,7 @@ class LogExport:
             "selection": selector.selection.facts(),
             "known_tables": catalog.fingerprint(),
         }
+        self._before = ChainState(state.epoch, state.seqno, is_given=state.is_given)
         state.epoch += file.format.at_startup
         self._digest = LogDigest(file)
         decoding = options.decoder._replace(texts=options.statements is not StatementTexts.NONE)
@@ -168,6 +169,7 @@ class LogExport:
 
     def _write_files(self, files: SourceFiles, progress: Callable[[int], None]) -> Staged:
         decoder, report, rules = self._decoder, self._report, self._options.personal
+        before, tables_before = before_record(self._catalog, self._before, rules)
         scan, salvaging, payloads = self._begin_scan()
         scan.watch = self._digest.saw
         finder = Finder(scan, self._selector, self._state, salvaging, payloads, report, self._row_filter)
@@ -212,10 +214,12 @@ class LogExport:
             losses=report.all_losses() + damage_sentences(damage),
             warnings=report.all_warnings(),
             damage=damage,
+            before=before,
             behind=behind,
             rules=self._masks.facts(),
         )
-        return Staged(document, written, tuple(self._records.values()), tables)
+        records = [record for record in (tables_before, tables) if record is not None]
+        return Staged(document, written, tuple(self._records.values()), records)
 
     def _begin_scan(self) -> tuple[Scan, Salvaging, PayloadCache]:
         """Return a scan of the whole log, its salvaging, and the cache of decompressed payloads."""

@@ -134,6 +134,7 @@ def manifest(
     losses: Sequence[str] = (),
     warnings: Sequence[str] = (),
     damage: Sequence[Mapping[str, Any]] = (),
+    before: Mapping[str, Any] | None = None,
     behind: Mapping[str, Any] | None = None,
     rules: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -180,6 +181,7 @@ def manifest(
         "losses": list(losses),
         "warnings": list(warnings),
         **(rules or {}),
+        **({} if before is None else {"before": dict(before)}),
         **({} if behind is None else {"behind": dict(behind)}),
     }
 

@@ -11,7 +11,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.dataset.continuation import ChainState, find_beginning
+from binx.dataset.continuation import ChainState, find_beginning, place_of
 from binx.dataset.dataset import DataSet
 from binx.dataset.log_export import LogExport
 from binx.dataset.options import ParquetOptions
@@ -103,7 +103,7 @@ def export_log(
     """
     selector = Selector(request.selection, request.names, in_parts=True)
     selector.take_passed(place.passed)
-    catalog, state = unpacked(place.tables), ChainState(place.epoch, place.seqno)
+    catalog, state = unpacked(place.tables), ChainState(place.epoch, place.seqno, is_given=place.is_given)
     export = LogExport(file, dataset, selector, catalog, request.options, state, row_filter)
     seeks = request.selection.gtids is not None or request.names or row_filter is not None
     staged = None
@@ -156,7 +156,7 @@ def to_parquet(
     check_tables(dataset, files, catalog, options)
     with dataset.locked():
         chain = _ExportedLogs(dataset, files, selector, options, progress)
-        place = ChainPlace(packed(catalog), state.epoch, state.seqno, selector.passed)
+        place = ChainPlace(packed(catalog), state.epoch, state.seqno, selector.passed, state.is_given)
         try:
             yield from chain.export(place)
         finally:
@@ -212,10 +212,13 @@ class _ExportedLogs:
         chain_filter = request.row_filter(place)
         at_once = min(request.options.jobs_here // 2, len(self._files)) if self._can_be_shared() else 1
         begun: deque[_PendingLog] = deque()
+        is_given = place.is_given
         # Decoding in sequence needs no thread, which the system might refuse to start.
         with ThreadPoolExecutor(at_once, "binx-log") if at_once > 1 else nullcontext() as pool:
             try:
                 for number, file in enumerate(self._files):
+                    if not is_given:
+                        place = place_of(self._dataset.store, file, place, request.options.personal)
                     # The place after the last log is determined by decoding it.
                     is_shared = at_once > 1 and number + 1 < len(self._files)
                     surveyed = survey(file, request.selection, request.names) if is_shared else None

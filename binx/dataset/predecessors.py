@@ -37,12 +37,14 @@ class ChainPlace(NamedTuple):
         epoch: number of earlier logs that began with a server start.
         seqno: the number of its first transaction.
         passed: number of selected transactions before it, if the selection has a limit.
+        is_given: whether tables were given for it.
     """
 
     tables: bytes
     epoch: int
     seqno: int
     passed: int
+    is_given: bool = False
 
 
 class Surveyed(NamedTuple):

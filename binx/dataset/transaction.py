@@ -218,14 +218,13 @@ class Staged(NamedTuple):
 
     Attributes:
         schemas: the schema records of its tables.
-        tables: path and bytes of the record of tables known at its end, for the next log; None if there are
-            no tables.
+        tables: path and bytes of the records of tables known at its beginning and at its end.
     """
 
     manifest: dict[str, Any]
     files: Sequence[WrittenFile]
     schemas: Sequence[SchemaRecord]
-    tables: tuple[str, bytes] | None = None
+    tables: Sequence[tuple[str, bytes]] = ()
 
 
 def commit_staged(transaction: StagedFiles, staged: Staged, attempt: str | None = None) -> None:
@@ -258,8 +257,9 @@ def _records_to_write(store: Store, staged: Staged) -> Iterator[tuple[str, bytes
             texts.append((f"{record.path}.json", record.text.encode("utf-8", "surrogatepass"), old is None))
     # Write schemas first: an existing record implies that its schema exists.
     yield from schemas + texts
-    if staged.tables is not None and store.read(staged.tables[0]) is None:
-        yield (*staged.tables, True)
+    for name, data in dict(staged.tables).items():
+        if store.read(name) is None:
+            yield name, data, True
 
 
 def _valid_from(record: bytes | None) -> float:

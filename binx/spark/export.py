@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from binx.dataset.continuation import ChainState
+from binx.dataset.continuation import ChainState, place_of
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import ExportedLog, ExportRequest, export_log
@@ -130,7 +130,8 @@ class _Export:
         self._output = output
         self._selector = selector
         self._options = options
-        self._place = ChainPlace(packed(catalog), state.epoch, state.seqno, 0)
+        self._place = ChainPlace(packed(catalog), state.epoch, state.seqno, 0, state.is_given)
+        self._is_given = state.is_given
         self._row_filter = ExportRequest(selector.selection, (), options).row_filter(self._place)
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:
@@ -160,6 +161,9 @@ class _Export:
         while begun < len(files):
             shares = []
             for file, log, log_survey in zip(files[begun:], logs[begun:], surveys[begun:], strict=True):
+                if not self._is_given:
+                    store, rules = self._dataset.store, self._options.personal
+                    self._place = place_of(store, file, self._place, rules)
                 doubtful = log_survey.error is not None
                 shares.append(Share(log, self._output, request, self._place, is_doubtful=doubtful))
                 if doubtful:

@@ -402,3 +402,29 @@ def test_a_copy_that_was_cut_does_not_replace_the_whole_log(shop: Shop, tmp_path
     cut.write_bytes(whole)
     (one,) = documents(binx("to-parquet", "--json", "-o", lake, cut).out)
     assert (one["state"], one["transactions"]) == ("written", shop.files[cut.name]["transactions"])
+
+
+@pytest.mark.parametrize("jobs", ["1", "4"])
+def test_a_dump_has_to_be_given_only_once(mariadb_shop: Shop, tmp_path: Path, jobs: str) -> None:
+    """Logs that are listed again begin as they did, also without the log before them."""
+    dump, lake = tmp_path / "schema.sql", tmp_path / "lake"
+    tables = json.loads((mariadb_shop.folder / "expected" / "tables.json").read_text("utf-8"))["tables"]
+    dump.write_text("USE shop;\n" + ";\n".join(table["create"] for table in tables.values()) + ";\n")
+    export = ("to-parquet", "--json", "--jobs", jobs, "-o", str(lake))
+
+    def states(*words: str | Path) -> list[str]:
+        return [json.loads(line)["state"] for line in binx(*export, *words).lines]
+
+    def names() -> set[str]:
+        return {
+            name for file in (lake / "changes/shop/visits").glob("*") for name in pq.read_schema(file).names
+        }
+
+    logs = mariadb_shop.logs
+    assert states("--schema", f"{dump}@start", logs[1]) == ["written"]
+    assert states(*logs[1:4]) == ["kept", "written", "written"]
+    assert states(*logs[1:4]) == ["kept", "kept", "kept"]
+    assert states(*logs[:4]) == ["written", "kept", "kept", "kept"]
+    assert binx("to-parquet", "--forget", logs[1].name, "-o", lake).code == 0
+    assert states(*logs[2:4]) == ["kept", "kept"]
+    assert "c1" not in names()

@@ -5,7 +5,7 @@ Open addressing, a power-of-two size, at most half full. The hash is seeded by t
 log whose keys all collide, which would make every lookup linear.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
@@ -56,18 +56,37 @@ cdef inline uint64_t mix(uint64_t value) noexcept nogil:
     return value ^ (value >> 31)
 
 
+cdef inline uint64_t word_at(const uint8_t *data) noexcept nogil:
+    cdef uint64_t word
+    memcpy(&word, data, 8)
+    return word
+
+
+cdef inline uint64_t last_word(const uint8_t *data, int64_t size) noexcept nogil:
+    """Return 0 to 8 bytes as a word, another one for other bytes of that size.
+
+    It reads parts of fixed sizes, which may overlap: a copy of any other size is a call that takes longer than the hash.
+    """
+    cdef uint32_t low, high
+    if size == 8:
+        return word_at(data)
+    if size >= 4:
+        memcpy(&low, data, 4)
+        memcpy(&high, data + size - 4, 4)
+        return <uint64_t> high << 32 | low
+    if size == 0:
+        return 0
+    return <uint64_t> data[size - 1] << 16 | <uint64_t> data[size >> 1] << 8 | data[0]
+
+
 cdef inline uint64_t hash_bytes(const uint8_t *data, int64_t size, uint64_t seed) noexcept nogil:
     """Each word is mixed whole: of a lesser step it is known which differences it undoes, whatever the seed is."""
     cdef uint64_t value = seed ^ (<uint64_t> size * <uint64_t> 0x9E3779B97F4A7C15)
-    cdef uint64_t word
-    while size >= 8:
-        memcpy(&word, data, 8)
-        value = mix(value ^ word)
+    while size > 8:
+        value = mix(value ^ word_at(data))
         data += 8
         size -= 8
-    word = 0
-    memcpy(&word, data, size)
-    return mix(value ^ word)
+    return mix(value ^ last_word(data, size))
 
 
 cdef inline Entry *slot_entry(Slots *slots, int32_t slot) noexcept nogil:

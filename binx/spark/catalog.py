@@ -36,6 +36,7 @@ from binx.rows.ddl.tokens import identifier
 from binx.spark.catalog_table import LIFE, LOAD, VERSION_LOAD, WRITER, CatalogTable, Columns, Key, TableLayout
 from binx.spark.session import reason_of
 from binx.spark.type_names import sql_name
+from binx.spark.worker import keep_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -318,6 +319,7 @@ def _read_keys(
     columns: Sequence[tuple[int, str, bool]], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Read the keys of sources; runs in a task."""
+    keep_modules()
     for batch in batches:
         for packed in batch.column(0).to_pylist():
             for rows in pickle.loads(packed).images(only_key=True):

@@ -22,6 +22,7 @@ from binx.lake.state.loaded_state import RangeFile
 from binx.rows.ddl.tokens import identifier
 from binx.spark.session import reason_of
 from binx.spark.type_names import sql_name
+from binx.spark.worker import keep_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -416,6 +417,7 @@ class CatalogTable:
 
 def _read(output: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read files; runs in a task."""
+    keep_modules()
     place = LakeStore(output)
     for batch in batches:
         for path in batch.column(0).to_pylist():
@@ -428,6 +430,7 @@ def _write(
     output: str, folder: str, names: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Write rows to a file with columns of these names, and yield what it has; runs in a task."""
+    keep_modules()
     place, path = LakeStore(output), f"{folder}/{uuid4().hex}.parquet"
     writer, rows, size, unknown, deleted = None, 0, 0, 0, 0
     try:

@@ -26,6 +26,7 @@ from binx.lake.tasks.image_sources import KeyDistribution, RowSource, see_keys, 
 from binx.lake.tasks.merge import Merged, MergeInput, merge
 from binx.lake.tasks.work import IN_MEMORY, Cuts, Work, cut
 from binx.spark.session import reason_of
+from binx.spark.worker import keep_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -340,6 +341,7 @@ def _batch(*columns: Sequence[Any]) -> pa.RecordBatch:
 
 def _work(work: Callable[[Any], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Apply a function to items; runs in a task."""
+    keep_modules()
     for batch in batches:
         for row in batch.to_pylist():
             done = pickle.dumps(work(pickle.loads(row["data"])))
@@ -348,6 +350,7 @@ def _work(work: Callable[[Any], Any], batches: Iterable[pa.RecordBatch]) -> Iter
 
 def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Split sources into rows of the shuffle; runs in a task."""
+    keep_modules()
     for batch in batches:
         for data in batch.column("data").to_pylist():
             for row in split(pickle.loads(data)):
@@ -356,6 +359,7 @@ def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Merge the pieces of a partition; runs in a task."""
+    keep_modules()
     pieces: dict[int, MergeInput] = {}
 
     def rows() -> Iterator[tuple[int, int, bytes]]:

@@ -64,7 +64,9 @@ def record_of(
     losses += [] if by_statements is None else [by_statements]
     if merged.differing:
         begun = next((loss.since for loss in kept if loss.source == _DIFFERING), since)
-        text = differing_sentence(merged.differing, by_statements=by_statements is not None)
+        text = differing_sentence(
+            merged.differing, by_statements=by_statements is not None, key_is_given=life.key_is_given
+        )
         losses.append(Loss(text, begun, _DIFFERING))
     found = [*merged.lost, *([] if followed is None else [followed])]
     known = {loss.reason for loss in losses}

@@ -107,10 +107,11 @@ def _traced(
             for note in forever_erased(life, state.erasures)
             if key_called(life, note.get("key", ())) is None
         ]
-        life.is_keyed = all(life.epochs[unit.epoch].key for unit in life.units)
         given = keys.get(life.name, ())
         if given and not life.epochs[-1].key and (key := key_called(life, given)):
             _give_key(life, key)
+            life.key_is_given = True
+        life.is_keyed = all(life.epochs[unit.epoch].key for unit in life.units)
         if life.epochs[-1].key:
             _fill_keys(life)
         elif given:

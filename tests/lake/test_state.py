@@ -147,6 +147,23 @@ def test_a_given_key_is_remembered(tmp_path: Path, loaded: Loaded, rows: Rows) -
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
+def test_rows_that_share_a_given_key_are_reported(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, [])
+    server.transaction(insert(1, "a"), insert(2, "b"))
+    assert loaded(server, "--key", "shop.orders=name")[0] == 0
+    server.rotate()
+    server.transaction(insert(3, "b"), insert(4, "c"))
+    code, summary = loaded(server)
+    [reason] = summary["tables"][0]["reasons"]
+    assert code == 3
+    assert reason.startswith("row changes that do not fit the rows before them: 1; ")
+    assert reason.endswith(", or several rows have the same key of --key, and one of them is kept")
+    assert [row["id"] for row in rows(tmp_path / "out", ORDERS)] == [1, 3, 4]
+    state = table_at(str(tmp_path / "in"), "shop.orders", None, ("name",))
+    assert (state.missing, state.rows.num_rows) == ([reason], 3)
+
+
 def test_a_given_key_follows_renamed_columns_and_is_a_loss_without_them(
     tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:

@@ -100,7 +100,8 @@ class TableHistory:
         names: its names, each with the position where it began; None for before the logs.
         base: the base that its first rows come from, None if they come from a log.
         server: the server that logged its CREATE TABLE; empty if the logs do not have it.
-        is_keyed: whether the logs tell the primary key of all its rows.
+        is_keyed: whether the primary key of all its rows is known: the logs tell it, or it was given.
+        key_is_given: whether it was given.
         left: by former name, when the statement was committed that took it away: a DROP, TRUNCATE, RENAME or
             CREATE (µs since 1970).
         last_id: the last id that a column got.
@@ -119,6 +120,7 @@ class TableHistory:
     base: PlacedBase | None = None
     server: str = ""
     is_keyed: bool = False
+    key_is_given: bool = False
     left: dict[TableName, int] = field(default_factory=dict)
     last_id: int = 0
     shard: str = ""

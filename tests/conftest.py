@@ -64,7 +64,7 @@ TOGETHER = {
     "tests/lake/": "Spark",
     "tests/spark/": "Spark",
     "tests/live/lake/test_state": "servers",
-    "tests/live/lake/": "Spark",
+    "tests/live/lake/": "servers and Spark",
     "tests/live/test_plan": "plan",
     "tests/live/test_corpus_sql": "corpus",
     "tests/live/test_pull": "pull",
@@ -72,7 +72,7 @@ TOGETHER = {
 }
 """Where the names of tests begin that share something large: a Spark session, servers, or both."""
 
-LONG = ("Spark", "servers", "plan", "corpus", "pull", "tests/cli/test_hostile.py")
+LONG = ("Spark", "servers", "servers and Spark", "plan", "corpus", "pull", "tests/cli/test_hostile.py")
 """What takes longest, and begins first."""
 
 

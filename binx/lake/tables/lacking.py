@@ -212,11 +212,12 @@ def differing_sentence(count: int, *, by_statements: bool, key_is_given: bool) -
         by_statements: whether changes logged as statements may have made the difference.
         key_is_given: whether the key by which rows are told apart is no primary key of the logs.
     """
-    causes = "" if by_statements else "something was not logged, as with sql_log_bin = 0, or a log is missing"
-    if key_is_given:
-        causes += (", or " if causes else "") + "several rows have the same key of --key, and one of them is kept"
     text = f"row changes that do not fit the rows before them: {count:,}"
-    return f"{text}; {causes}" if causes else text
+    unlogged = "something was not logged, as with sql_log_bin = 0, or a log is missing"
+    causes = [] if by_statements else [unlogged]
+    if key_is_given:
+        causes.append("several rows have the same key of --key, and one of them is kept")
+    return f"{text}; {', or '.join(causes)}" if causes else text
 
 
 def _left_out(life: TableHistory, chains: LoadedChains, ranks: Mapping[str, int]) -> list[str]:

@@ -229,8 +229,8 @@ def test_rows_from_before_a_key_that_the_server_numbered_are_left_out_until_they
             assert (code, table["error"]) == (3, None), table["error"]
         assert rows(output, ORDERS, ("n",)) == expected
         assert [reason for reason in table["reasons"] if "the key's column n" in reason] == [
-            "3 rows are left out until they change: the key's column n got a type or values"
-            " that the logs do not tell for the rows that were there; a newer base has them"
+            "the key's column n got a type or values that the logs do not tell for 3 earlier rows:"
+            " each is left out until it changes; a newer base has them"
         ]
     found = table_at(str(tmp_path / "in"), "shop.orders", None)
     assert sorted(found.rows["n"].to_pylist()) == [2, 4]

@@ -30,6 +30,7 @@ from binx.lake.place import LakeStore
 from binx.lake.state.loaded_state import LifeState, Options, RangeFile
 from binx.lake.tables.lives import FileSpan, SchemaSpan
 from binx.lake.tasks.image_sources import state_rows, unit_images
+from binx.source.wording import counted
 
 _GROUP_ROWS = 1 << 19
 _STATE = -1
@@ -311,8 +312,8 @@ def lost_by_types(lost: Collection[str], unkeyed: Mapping[str, int]) -> list[str
         for name in sorted(lost)
     ]
     return sentences + [
-        f"{count:,} rows are left out until they change: the key's column {name} got a type or values"
-        " that the logs do not tell for the rows that were there; a newer base has them"
+        f"the key's column {name} got a type or values that the logs do not tell for"
+        f" {counted(count, 'earlier row')}: each is left out until it changes; a newer base has them"
         for name, count in sorted(unkeyed.items())
     ]
 

@@ -74,7 +74,10 @@ def run_task(
     work.mkdir(parents=True)
     if task.link is not None:
         for name in task.names or (task.link.name,):
-            (work / name).hardlink_to(task.link)
+            try:
+                (work / name).hardlink_to(task.link)
+            except OSError:  # The folder is on another file system.
+                shutil.copyfile(task.link, work / name)
     command = [word.format(work=work, needed=needed, programs=programs) for word in task.command]
     if not task.tells_time:
         return run_measured(command, output=work / task.output if task.output else None, folder=PROJECT)

@@ -37,29 +37,32 @@ _PROMPT = "$ "
 _CONTINUED = "> "
 
 
-def written_again(page: Path) -> str:
-    """A page with the output that its commands print now."""
+_PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m binx "$@"\n'
+
+
+def written_again(page: Path, program: str = _PROGRAM) -> str:
+    """A page with the output that its commands print now; ``program`` is what they start as ``binx``."""
     text = page.read_text("utf-8")
     with TemporaryDirectory(prefix="binx-") as folder:
-        place = prepared(Path(folder))
+        place = prepared(Path(folder), program)
         for name, content in _FILE.findall(text):
             (place / name).write_text(content)
             (place / name).chmod(0o755 if content.startswith("#!") else 0o644)
         return _BLOCK.sub(lambda block: _block(block[1], place), text)
 
 
-def prepared(folder: Path) -> Path:
+def prepared(folder: Path, program: str = _PROGRAM) -> Path:
     """The folder in which the commands are run, and beside it the program that they mean."""
     place = folder / "logs"
     place.mkdir()
     for log in sorted((PROJECT / "testdata" / "mysql-9.7" / "shop").glob("mysql-bin.*")):
         shutil.copy(log, place)
-    program = folder / "bin" / "binx"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m binx "$@"\n')
-    program.chmod(0o755)
+    command = folder / "bin" / "binx"
+    command.parent.mkdir()
+    command.write_text(program)
+    command.chmod(0o755)
     if jq := shutil.which("jq"):
-        monochrome = program.with_name("jq")
+        monochrome = command.with_name("jq")
         monochrome.write_text(f'#!/bin/sh\nexec "{jq}" -M "$@"\n')
         monochrome.chmod(0o755)
     return place

@@ -13,6 +13,7 @@ import binx
 import binx.api
 from testdata.transcripts import PAGES as TRANSCRIPTS
 from testdata.transcripts import prepared, run, written_again
+from tests.cli.forking import forking
 from tests.conftest import PROJECT
 
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("testdata/*.md")])
@@ -60,7 +61,7 @@ def test_the_commands_of_a_transcript_print_what_stands_beneath_them(name: str) 
     text = page.read_text("utf-8")
     if "| jq " in text and shutil.which("jq") is None:
         pytest.skip("jq is not installed")
-    assert text == written_again(page), "run `make transcripts`"
+    assert text == written_again(page, forking().stand_in()), "run `make transcripts`"
 
 
 OUTSIDE = re.compile(r"binx (pull|serve|load)|spark-submit|duckdb ")
@@ -71,7 +72,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     text = (PROJECT / "README.md").read_text("utf-8")
     blocks = re.findall(r"(?<!transcript -->\n)^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     commands = re.findall(r"^\$ (binx .*)$", "".join(blocks), re.MULTILINE)
-    place = prepared(tmp_path)
+    place = prepared(tmp_path, forking().stand_in())
     backup = tmp_path / "backup" / "full"
     backup.mkdir(parents=True)
     backup.joinpath("xtrabackup_binlog_info").write_text(f"mysql-bin.000002\t198\t{SHOP}:1-374\n")

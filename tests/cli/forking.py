@@ -1,18 +1,21 @@
 """Processes that begin where binx and what it stands on are loaded already.
 
 Hundreds of tests run a command in a process of its own, and loading takes most of its time. One process
-loads all once, and a fork of it runs each command, with streams, environment and folder of its own.
+loads all once, and a fork of it runs each command, with streams, environment and folder of its own. Where a
+shell starts the command, a program stands in for it that hands its streams to such a fork.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import io
-import json
+import marshal
 import os
 import pkgutil
+import select
 import socket
 import subprocess
 import sys
@@ -22,11 +25,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from shlex import join
 from types import ModuleType
 from typing import NoReturn
 
 _MOST = 128 * 1024
 """Bytes of a request at most."""
+_HIGHEST = 64
+"""No descriptor below this one is left to a program, but its three streams."""
 
 _LOADED = (
     "pyarrow.parquet",
@@ -39,17 +45,37 @@ _LOADED = (
 )
 _LEFT_OUT = ("binx.spark", "binx.__main__")
 
+MAIN = "from binx.cli.main import main\nmain()"
+"""A program that is the command."""
+_KILLED = 137
+"""The exit code of a shell's command whose fork was killed."""
+
+_STAND_IN = """
+import _socket, marshal, os, sys
+channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+channel.connect({address!r})
+request = marshal.dumps(({main!r}, ["-c", *sys.argv[1:]], os.getcwd(), dict(os.environ)))
+fds = b"".join(fd.to_bytes(4, sys.byteorder) for fd in range(3))
+channel.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+os._exit(int(channel.recv(16) or {killed}))
+"""
+
 
 class Forking:
     """The process that is forked."""
 
     def __init__(self) -> None:
         self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # A name that is in no folder.
+        self._address = f"\0binx-{os.getpid()}-{id(self)}"
+        listener.bind(self._address)
+        listener.listen()
+        fds = [other.fileno(), listener.fileno()]
         program = "from tests.cli.forking import serve; serve()"
-        command = [sys.executable, "-P", "-c", program, str(other.fileno())]
         self._process = subprocess.Popen(
-            command,
-            pass_fds=[other.fileno()],
+            [sys.executable, "-P", "-c", program, *map(str, fds)],
+            pass_fds=fds,
             env={
                 **os.environ,
                 "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -57,13 +83,19 @@ class Forking:
             },
         )
         other.close()
+        listener.close()
+
+    def stand_in(self) -> str:
+        """A program that a shell can start as binx."""
+        code = _STAND_IN.format(address=self._address, main=MAIN, killed=_KILLED)
+        return f'#!/bin/sh\nexec {join([sys.executable, "-I", "-S", "-c", code])} "$@"\n'
 
     def start(
         self, program: str, arguments: Sequence[str], cwd: Path | None, env: Mapping[str, str], fds: list[int]
     ) -> None:
         """Let a fork run a program."""
-        request = json.dumps([program, ["-c", *arguments], str(cwd or Path.cwd()), dict(env)])
-        socket.send_fds(self._channel, [request.encode()], fds)
+        request = marshal.dumps((program, ["-c", *arguments], str(cwd or Path.cwd()), dict(env)))
+        socket.send_fds(self._channel, [request], fds)
 
     def wait(self) -> int:
         """The exit code of the fork, as subprocess has it."""
@@ -77,25 +109,43 @@ def forking() -> Forking:
 
 
 def serve() -> None:
-    """Run what is asked for, one after the other, each in a process of its own."""
-    channel = socket.socket(fileno=int(sys.argv[1]))
+    """Run what is asked for, each in a process of its own: what tests ask for one after the other."""
+    channel, listener = (socket.socket(fileno=int(fd)) for fd in sys.argv[1:])
     _load()
     gc.collect()
     gc.freeze()
     while True:
-        request, fds, *_ = socket.recv_fds(channel, _MOST, 3)
-        if not request:
-            return
-        child = os.fork()
-        if not child:
-            channel.close()
-            program, arguments, cwd, env = json.loads(request)
-            _run(program, arguments, cwd, env, fds)
-        for fd in fds:
-            os.close(fd)
-        _, status = os.waitpid(child, 0)
-        with suppress(BrokenPipeError):
-            channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+        ready, _, _ = select.select([channel, listener], [], [])
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if listener in ready:
+            asking, _ = listener.accept()
+            if not os.fork():
+                _run_for(asking)
+            asking.close()
+        if channel in ready:
+            request, fds, *_ = socket.recv_fds(channel, _MOST, 3)
+            if not request:
+                return
+            child = os.fork()
+            if not child:
+                channel.close()
+                os._exit(_run(request, fds))
+            for fd in fds:
+                os.close(fd)
+            _, status = os.waitpid(child, 0)
+            with suppress(BrokenPipeError):
+                channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _run_for(asking: socket.socket) -> NoReturn:
+    """Run what a program asks for that stands in for the command, and say how it ended."""
+    request, fds, *_ = socket.recv_fds(asking, _MOST, 3)
+    answer = fcntl.fcntl(asking, fcntl.F_DUPFD_CLOEXEC, _HIGHEST)
+    code = _run(request, fds)
+    os.write(answer, str(code).encode())
+    os._exit(code)
 
 
 def _load() -> None:
@@ -107,10 +157,12 @@ def _load() -> None:
             importlib.import_module(module.name)
 
 
-def _run(program: str, arguments: list[str], cwd: str, env: dict[str, str], fds: list[int]) -> NoReturn:
+def _run(request: bytes, fds: list[int]) -> int:
+    """Run a program up to where the process would end."""
+    program, arguments, cwd, env = marshal.loads(request)
     for number, fd in enumerate(fds):
         os.dup2(fd, number)
-    os.closerange(3, 64)
+    os.closerange(3, _HIGHEST)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
@@ -134,7 +186,7 @@ def _run(program: str, arguments: list[str], cwd: str, env: dict[str, str], fds:
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(code)
+    return code
 
 
 def _stream(number: int, errors: str) -> io.TextIOWrapper:

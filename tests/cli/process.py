@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cli.forking import forking
+from tests.cli.forking import MAIN, forking
 
 BINX = (sys.executable, "-m", "binx")
 _LINES = 40
@@ -55,7 +55,7 @@ def binx(
 ) -> Ended:
     """Run a command line in pipes; after other programs it begins from nothing."""
     if not prefix:
-        return _forked(_MAIN, arguments, cwd, stdin, env)
+        return _forked(MAIN, arguments, cwd, stdin, env)
     done = subprocess.run(
         [*prefix, *BINX, *map(str, arguments)],
         cwd=cwd,
@@ -67,16 +67,13 @@ def binx(
     return Ended(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8"))
 
 
-_MAIN = "import sys\nfrom binx.cli.run import run\nsys.exit(run(sys.argv[1:]))"
-
-
 def after(code: str) -> tuple[str, ...]:
     """The command in a process that runs some Python first, to make something happen at a certain place."""
     return (sys.executable, "-c", _program(code))
 
 
 def _program(code: str) -> str:
-    return f"import os, signal, sys\n{code}\n{_MAIN}"
+    return f"import os, signal, sys\n{code}\n{MAIN}"
 
 
 def binx_with(code: str, *arguments: str | Path, cwd: Path | None = None) -> Ended:

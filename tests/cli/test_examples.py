@@ -19,6 +19,7 @@ import zstandard
 
 from binx.cli.application import ENTRIES, EXAMPLES, load_command
 from tests.cli.conftest import Shop
+from tests.cli.forking import forking
 from tests.cli.process import binx, environment
 
 GTID = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
@@ -42,7 +43,7 @@ def prepare(folder: Path, shop: Shop) -> Path:
         shutil.copy(path, folder)
     script = folder / "bin" / "binx"
     script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m binx "$@"\n')
+    script.write_text(forking().stand_in())
     script.chmod(0o755)
     shutil.copy(folder / "mysql-bin.000003", folder / "bin" / "mysql-bin.000042")
     for name in ("source", "replica"):

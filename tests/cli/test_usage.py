@@ -23,6 +23,7 @@ from binx.stats.dimensions import Dimension
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS
 from binx.stats.lines import ALIASES, COLUMNS
 from tests.cli.conftest import Shop
+from tests.cli.forking import forking
 from tests.cli.process import binx, environment
 from tests.conftest import PROJECT, TESTDATA
 
@@ -328,7 +329,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 def path(tmp_path: Path) -> str:
     """A PATH with a ``binx`` that is the one at test."""
     program = tmp_path / "binx"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m binx "$@"\n')
+    program.write_text(forking().stand_in())
     program.chmod(0o755)
     return f"{tmp_path}:{os.environ['PATH']}"
 

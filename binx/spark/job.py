@@ -72,6 +72,7 @@ class Job:
         self._spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
         self._spark.conf.set("spark.sql.adaptive.enabled", "false")
         self._parallelism = max(1, spark.sparkContext.defaultParallelism)
+        self._takes_arrow = int(spark.version.partition(".")[0]) >= 4
         self._output, self._options, self._progress = output, options, progress
         self._failures = 0
 
@@ -252,7 +253,12 @@ class Job:
     def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
         """Return a DataFrame in the shuffle's layout, in ``count`` partitions by slot."""
         rows = [(slot, piece, epoch, 0, 0, data) for slot, piece, epoch, data in items]
-        frame = self._spark.createDataFrame(rows, _AS_SQL, verifySchema=False)
+        frame = (
+            # Rows would go through tasks of Python, as Java does not read how they are pickled.
+            self._spark.createDataFrame(pa.Table.from_batches([_batch(*zip(*rows, strict=True))]))
+            if self._takes_arrow
+            else self._spark.createDataFrame(rows, _AS_SQL, verifySchema=False)
+        )
         return frame.repartition(count, "slot")
 
     def _spread(self, items: Sequence[Any], sizes: Sequence[int]) -> Any:

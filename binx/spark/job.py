@@ -70,6 +70,8 @@ class Job:
         self._spark = spark.newSession()
         spark.sparkContext.setJobGroup(f"binx load {output}", f"binx load: tables in {output}")
         self._spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
+        # The driver would divide what is small among partitions by itself.
+        self._spark.conf.set("spark.sql.execution.arrow.localRelationThreshold", "0")
         self._spark.conf.set("spark.sql.adaptive.enabled", "false")
         self._parallelism = max(1, spark.sparkContext.defaultParallelism)
         self._takes_arrow = int(spark.version.partition(".")[0]) >= 4
@@ -251,14 +253,19 @@ class Job:
         return max(1, min(most, max(2 * self._parallelism, -(-size // each))))
 
     def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
-        """Return a DataFrame in the shuffle's layout, in ``count`` partitions by slot."""
+        """Return a DataFrame in the shuffle's layout; items of a slot share a partition, up to a few of them.
+
+        As many as a batch has at most (``maxRecordsPerBatch``); with Spark 3 all, in ``count`` partitions.
+        """
         rows = [(slot, piece, epoch, 0, 0, data) for slot, piece, epoch, data in items]
-        frame = (
-            # Rows would go through tasks of Python, as Java does not read how they are pickled.
-            self._spark.createDataFrame(pa.Table.from_batches([_batch(*zip(*rows, strict=True))]))
-            if self._takes_arrow
-            else self._spark.createDataFrame(rows, _AS_SQL, verifySchema=False)
-        )
+        if self._takes_arrow:
+            # Each batch becomes a partition. Rows would go through tasks of Python, which pickle them again.
+            slots: dict[int, list[Any]] = defaultdict(list)
+            for row in rows:
+                slots[row[0]].append(row)
+            batches = [_batch(*zip(*own, strict=True)) for own in slots.values()]
+            return self._spark.createDataFrame(pa.Table.from_batches(batches))
+        frame = self._spark.createDataFrame(rows, _AS_SQL, verifySchema=False)
         return frame.repartition(count, "slot")
 
     def _spread(self, items: Sequence[Any], sizes: Sequence[int]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -34,6 +35,10 @@ sys.dont_write_bytecode = False
 # moto keeps the frames of an upload with a checksum after it if several come at once. Spark's processes have
 # the environment of when the session began.
 os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
+
+# Eight thousand tests are half a million objects, and going through them for garbage again and again takes a
+# tenth of a run.
+gc.set_threshold(20_000)
 
 # A command in this process would make one test fail of it, and the others go on.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -140,6 +145,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: ranks.get(scope_of(item.nodeid), len(ranks)))
 
 
+def pytest_collection_finish() -> None:
+    """Take the tests out of the search for garbage."""
+    gc.freeze()
+
+
 BYTES_IN_A_NAME = 16
 """How many bytes of a parameter say more than its number does."""
 
@@ -175,7 +185,8 @@ def spark() -> Iterator[Any]:
     from binx.spark.session import local_session
 
     settings = {"spark.sql.shuffle.partitions": "2"}
-    with local_session(master="local[2,4]", memory="1g", settings=settings) as session:
+    # A task that fails is tried twice: each process that a test has killed costs that of another one.
+    with local_session(master="local[2,2]", memory="1g", settings=settings) as session:
         yield session
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
@@ -14,6 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.types import TextContent, Tool
 
 from tests.cli.conftest import Shop
+from tests.cli.forking import forking
 from tests.cli.process import binx, environment
 
 Calls = Sequence[tuple[str, dict[str, Any]]]
@@ -40,17 +41,18 @@ def answers(
 def _with_client(
     talk: Callable[[Client], Any], arguments: Sequence[str | Path], env: dict[str, str] | None = None
 ) -> Any:
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "binx", "mcp", "--quiet", *map(str, arguments)],
-        env=environment(env),
-    )
-
-    async def run() -> Any:
+    async def run(program: Path) -> Any:
+        server = StdioServerParameters(
+            command=str(program), args=["mcp", "--quiet", *map(str, arguments)], env=environment(env)
+        )
         async with Client(server) as client:
             return await talk(client)
 
-    return anyio.run(run)
+    with TemporaryDirectory() as folder:
+        program = Path(folder) / "binx"
+        program.write_text(forking().stand_in())
+        program.chmod(0o755)
+        return anyio.run(run, program)
 
 
 def tools(folder: Path) -> dict[str, Tool]:

@@ -16,6 +16,7 @@ from typing import Self
 
 from binx.event.header import EventType
 from testdata.servers import Server
+from tests.cli.process import BINX, binx
 
 IN_USE_AT = 4 + 17
 CHECKPOINT = bytes([EventType.MARIADB_BINLOG_CHECKPOINT])
@@ -24,24 +25,15 @@ BLOCK = 1 << 16
 
 def command(to: Path, address: Path, *options: str) -> list[str]:
     """The words of a pull by a server's administrator over a socket."""
-    words = [
-        sys.executable,
-        "-m",
-        "binx",
-        "pull",
-        "--user",
-        "root",
-        "--socket",
-        str(address),
-        "--to",
-        str(to),
-    ]
-    return [*words, "--tls", "disable", *options]
+    words = ["pull", "--user", "root", "--socket", str(address), "--to", str(to)]
+    return [*BINX, *words, "--tls", "disable", *options]
 
 
 def pull(to: Path, address: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """A pull up to where the server is."""
-    return subprocess.run(command(to, address, *options), capture_output=True, text=True, check=False)
+    words = command(to, address, *options)
+    ended = binx(*words[len(BINX) :])
+    return subprocess.CompletedProcess(words, ended.code, ended.out, ended.err)
 
 
 def measured(words: Sequence[str]) -> tuple[int, int]:

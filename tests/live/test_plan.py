@@ -12,7 +12,6 @@ import random
 import shlex
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 from shlex import join
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
+from tests.cli.forking import forking
 from tests.cli.process import binx
 from tests.live.logs import needed
 from tests.live.recovering import (
@@ -49,12 +49,13 @@ def wrap_programs(server: Server, folder: Path) -> Path:
     """The programs that the commands call, as they are called on a machine with a server in its places."""
     folder.mkdir(parents=True, exist_ok=True)
     reader = [*server.programs.command(server.binlog_reader), "--no-defaults", *server._reader_options()]
-    commands = {server.binlog_reader: reader, "binx": [sys.executable, "-m", "binx"]}
+    commands = {server.binlog_reader: reader}
     if server._process is not None:
         commands[server.client] = server.client_command()
-    for name, command in commands.items():
+    texts = {name: f'#!/bin/sh\nexec {join(command)} "$@"\n' for name, command in commands.items()}
+    for name, text in {**texts, "binx": forking().stand_in()}.items():
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec {join(command)} "$@"\n')
+        script.write_text(text)
         script.chmod(0o755)
     return folder
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.pull.mirror import NewestLog, read_tail
 from binx.storage.store import open_store
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
-from tests.cli.process import binx
+from tests.cli.process import Ended, binx
 from tests.live.connection import Connection
 from tests.live.logs import needed
 from tests.live.pulling import Follower, Proxy, command, differences, measured, pull
@@ -233,10 +231,8 @@ def test_status_and_options_of_a_file(clean: Server, tmp_path: Path) -> None:
     options = tmp_path / "my.cnf"
     options.write_text(f"[client]\nsocket = {clean.socket}\nuser = 'root' # admin\n")
     to = tmp_path / "to"
-    words = [sys.executable, "-m", "binx", "pull", "--defaults-file", str(options), "--to", str(to)]
-    assert subprocess.run(words, check=False).returncode == 0
-    words = [sys.executable, "-m", "binx", "pull", "--status", str(to), "--json"]
-    status = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    assert binx("pull", "--defaults-file", options, "--to", to).code == 0
+    status = json.loads(binx("pull", "--status", to, "--json").out)
     assert not status["running"]
     assert (status["file"], status["position"]) == ("mysql-bin.000001", clean.binlogs()[0].stat().st_size)
 
@@ -258,17 +254,16 @@ def test_tls_with_passwords_and_certificates(
         )
         data = server.binlog_folder
 
-        def tried(user: str, password: str, *options: str) -> subprocess.CompletedProcess[str]:
+        def tried(user: str, password: str, *options: str) -> Ended:
             monkeypatch.setenv("MYSQL_PWD", password)
-            words = [sys.executable, "-m", "binx", "pull", "--socket", str(server.socket), "--user", user]
-            words += ["--to", str(tmp_path / user), *options]
-            return subprocess.run(words, capture_output=True, text=True, check=False)
+            account = ("--socket", server.socket, "--user", user)
+            return binx("pull", *account, "--to", tmp_path / user, *options)
 
         ca = ("--tls-ca", str(data / "ca.pem"))
         own = ("--tls-cert", str(data / "client-cert.pem"), "--tls-key", str(data / "client-key.pem"))
-        assert tried("sha2", "söcret", "--tls", "required").returncode == 0
-        assert tried("sha2", "söcret", *ca).returncode == 0
-        assert tried("x509", "other", *ca, *own).returncode == 0
+        assert tried("sha2", "söcret", "--tls", "required").code == 0
+        assert tried("sha2", "söcret", *ca).code == 0
+        assert tried("x509", "other", *ca, *own).code == 0
         assert differences(server, tmp_path / "x509") == []
         for wrong in (
             tried("sha2", "wrong", "--tls", "required"),
@@ -276,11 +271,11 @@ def test_tls_with_passwords_and_certificates(
             tried("x509", "other", *ca),
             tried("sha2", "söcret", "--tls-ca", str(data / "public_key.pem")),
         ):
-            assert wrong.returncode in (1, 2)
-            assert "söcret" not in wrong.stderr
+            assert wrong.code in (1, 2)
+            assert "söcret" not in wrong.err
         foreign = tried("sha2", "söcret", "--tls-ca", "/etc/ssl/certs/ca-certificates.crt")
-        assert foreign.returncode == 1
-        assert "--tls-ca" in foreign.stderr
+        assert foreign.code == 1
+        assert "--tls-ca" in foreign.err
 
 
 def test_mariadbs_own_way_of_logging_in(
@@ -292,10 +287,10 @@ def test_mariadbs_own_way_of_logging_in(
         "CREATE USER ed@localhost IDENTIFIED VIA ed25519 USING PASSWORD('secret');"
         "GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO ed@localhost"
     )
-    words = [sys.executable, "-m", "binx", "pull", "--socket", str(mariadb.socket), "--user", "ed"]
     for password, status in (("secret", 0), ("wrong", 1)):
         monkeypatch.setenv("MYSQL_PWD", password)
-        assert subprocess.run([*words, "--to", str(tmp_path)], check=False).returncode == status
+        ended = binx("pull", "--socket", mariadb.socket, "--user", "ed", "--to", tmp_path)
+        assert ended.code == status
     assert differences(mariadb, tmp_path) == []
 
 

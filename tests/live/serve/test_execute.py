@@ -20,7 +20,7 @@ from testdata.programs import find_newer_mariadb
 from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
-from tests.cli.process import BINX, Ended
+from tests.cli.process import BINX, Ended, binx
 from tests.live.logs import needed
 from tests.live.recovering import Backup, Moment, dump, moment_of, state_of, write
 from tests.live.serve.replicas import SECONDS, bring_to, own_address, self_signed
@@ -86,8 +86,7 @@ class History(NamedTuple):
 
     def execute(self, *more: str | Path) -> Ended:
         """Run the command to its end."""
-        done = subprocess.run(self.words(*more), capture_output=True, text=True, timeout=SECONDS, check=False)
-        return Ended(done.returncode, done.stdout, done.stderr)
+        return binx(*self.words(*more)[len(BINX) :])
 
     def begin(self) -> subprocess.Popen[str]:
         """Start the command, and wait until the target has its logs, or it has ended."""

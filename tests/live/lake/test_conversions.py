@@ -95,10 +95,11 @@ def test_a_conversion_is_what_select_shows_or_unknown(server: Server, first: int
                     f" ALTER TABLE t{number} MODIFY c{place} {new}",
                     db="conversions",
                 )
-    export_last(server, tmp_path / "data")
+        # With the statements of all others, each table would take as long as all of them.
+        export_last(server, tmp_path / f"t{number}")
     told = []
     for number, old in enumerate(VALUES):
-        found = table_at(str(tmp_path / "data"), f"conversions.t{number}", None).rows
+        found = table_at(str(tmp_path / f"t{number}"), f"conversions.t{number}", None).rows
         described = describe_table(server, "conversions", f"t{number}")
         answers = select_rows(server, "conversions", f"t{number}", described)
         listed_differences, _ = compare_rows(f"t{number}", found, [0], described, answers)

@@ -85,11 +85,12 @@ def _compile(source: Path, *, fuzzer: bool) -> None:
     compiler = ["clang"] if fuzzer else [os.environ.get("CC", "gcc")]
     standard = ["-std=c++17"] if plus else []
     checks = f"-fsanitize={_CHECKS},fuzzer-no-link" if fuzzer else f"-fsanitize={_CHECKS}"
+    # They take some checks back, and so follow these.
     flags = _FLAGS if fuzzer else [flag for flag in _FLAGS if flag != "-fno-sanitize=function"]
     include = sysconfig.get_path("include")
     # A process may have the old one mapped.
     fresh = built.with_suffix(".new")
-    subprocess.run([*compiler, *standard, *flags, checks, f"-I{include}", code, "-o", fresh], check=True)
+    subprocess.run([*compiler, *standard, checks, *flags, f"-I{include}", code, "-o", fresh], check=True)
     fresh.rename(built)
 
 

@@ -34,6 +34,7 @@ from binx.lake.tasks.image_sources import RowSource
 from binx.lake.tasks.work import Work
 from binx.rows.ddl.tokens import identifier
 from binx.spark.catalog_table import LIFE, LOAD, VERSION_LOAD, WRITER, CatalogTable, Columns, Key, TableLayout
+from binx.spark.frames import spread_of
 from binx.spark.session import reason_of
 from binx.spark.type_names import sql_name
 from binx.spark.worker import keep_modules
@@ -137,8 +138,7 @@ class CatalogStore:
         for number, ((name, has_misfits), kind) in enumerate(zip(key, kinds, strict=True)):
             defined.append(f"{identifier(name)} {kind}")
             defined += [f"`misfit {number}` string"] if has_misfits else []
-        listed = spark.createDataFrame([(pickle.dumps(source),) for source in sources], "source binary")
-        spread = listed.repartition(min(len(sources), spark.sparkContext.defaultParallelism))
+        spread = spread_of(spark, [*map(pickle.dumps, sources)], pa.binary())
         columns = tuple(
             zip(former.key, (name for name, _ in key), (misfit for _, misfit in key), strict=True)
         )

@@ -20,6 +20,7 @@ from binx.lake.published.spark_types import spark_types
 from binx.lake.published.views import Spark
 from binx.lake.state.loaded_state import RangeFile
 from binx.rows.ddl.tokens import identifier
+from binx.spark.frames import spread_of
 from binx.spark.session import reason_of
 from binx.spark.type_names import sql_name
 from binx.spark.worker import keep_modules
@@ -410,8 +411,7 @@ class CatalogTable:
             return self._spark.createDataFrame([], _defined(columns))
         schema = spark_types(self._place.parquet(files[0]).schema_arrow)
         kinds = _defined((field.name, sql_name(field.type)) for field in schema)
-        listed = self._spark.createDataFrame([(path,) for path in files], "path string")
-        spread = listed.repartition(min(len(files), self._spark.sparkContext.defaultParallelism))
+        spread = spread_of(self._spark, files, pa.string())
         return spread.mapInArrow(partial(_read, self._place.uri, schema), kinds)
 
 

@@ -25,6 +25,7 @@ from binx.lake.tasks.history import Arrival, Joining, Taken, join_files, take_fi
 from binx.lake.tasks.image_sources import KeyDistribution, RowSource, see_keys, split
 from binx.lake.tasks.merge import Merged, MergeInput, merge
 from binx.lake.tasks.work import IN_MEMORY, Cuts, Work, cut
+from binx.spark.frames import frame_of
 from binx.spark.session import reason_of
 from binx.spark.worker import keep_modules
 
@@ -70,11 +71,8 @@ class Job:
         self._spark = spark.newSession()
         spark.sparkContext.setJobGroup(f"binx load {output}", f"binx load: tables in {output}")
         self._spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
-        # The driver would divide what is small among partitions by itself.
-        self._spark.conf.set("spark.sql.execution.arrow.localRelationThreshold", "0")
         self._spark.conf.set("spark.sql.adaptive.enabled", "false")
         self._parallelism = max(1, spark.sparkContext.defaultParallelism)
-        self._takes_arrow = int(spark.version.partition(".")[0]) >= 4
         self._output, self._options, self._progress = output, options, progress
         self._failures = 0
 
@@ -252,28 +250,20 @@ class Job:
     def _count(self, size: int, most: int, each: int) -> int:
         return max(1, min(most, max(2 * self._parallelism, -(-size // each))))
 
-    def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
-        """Return a DataFrame in the shuffle's layout; items of a slot share a partition, up to a few of them.
-
-        As many as a batch has at most (``maxRecordsPerBatch``); with Spark 3 all, in ``count`` partitions.
-        """
-        rows = [(slot, piece, epoch, 0, 0, data) for slot, piece, epoch, data in items]
-        if self._takes_arrow:
-            # Each batch becomes a partition. Rows would go through tasks of Python, which pickle them again.
-            slots: dict[int, list[Any]] = defaultdict(list)
-            for row in rows:
-                slots[row[0]].append(row)
-            batches = [_batch(*zip(*own, strict=True)) for own in slots.values()]
-            return self._spark.createDataFrame(pa.Table.from_batches(batches))
-        frame = self._spark.createDataFrame(rows, _AS_SQL, verifySchema=False)
-        return frame.repartition(count, "slot")
+    def _items(self, items: Sequence[tuple[int, int, int, bytes]]) -> Any:
+        """Return a DataFrame in the shuffle's layout, with a partition for each slot."""
+        slots: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        for slot, piece, epoch, data in items:
+            slots[slot].append((slot, piece, epoch, 0, 0, data))
+        parts = [_batch(*zip(*rows, strict=True)) for rows in slots.values()]
+        return frame_of(self._spark, parts)
 
     def _spread(self, items: Sequence[Any], sizes: Sequence[int]) -> Any:
         """Distribute items over tasks; small ones share a task."""
         count = self._count(sum(sizes), len(items), _TASK_BYTES)
         slots = _slots(sizes, count)
         rows = [(slots[index], index, 0, pickle.dumps(item)) for index, item in enumerate(items)]
-        return self._items(rows, count)
+        return self._items(rows)
 
     def _each(self, work: Callable[[_T], _R], items: Sequence[_T], sizes: Sequence[int]) -> list[_R]:
         """Run a function on each item in tasks; return the results in order."""
@@ -288,13 +278,12 @@ class Job:
     ) -> list[Merged]:
         if not pieces:
             return []
-        count = len(set(slots))
         # A piece's own row starts it even if no image follows.
         rows = [(slots[index], index, _PIECE, pickle.dumps(piece)) for index, piece in enumerate(pieces)]
-        shuffled = self._items(rows, 1 if splits else count)
+        shuffled = self._items(rows)
         if splits:
             images = self._spread(splits, _sizes(splits)).mapInArrow(_split, _AS_SQL)
-            shuffled = shuffled.unionByName(images).repartition(count, "slot")
+            shuffled = shuffled.unionByName(images).repartition(len(set(slots)), "slot")
         ordered = shuffled.sortWithinPartitions("piece", "epoch", "rank", "scn")
         answers = ordered.mapInArrow(_merge, _AS_SQL).collect()
         return [pickle.loads(answer["data"]) for answer in answers]
